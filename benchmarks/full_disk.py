@@ -177,6 +177,9 @@ def tried(name: str, write: Write, store: RunStore, disk: Path, n_free: int, kno
     with filled(disk, n_free):
         said = attempt(write, store)
     wrong = wrong_after(store, known)
+    if disk not in store.workspace.parents:
+        wrong += [path.name for path in disk.iterdir()]
+    said = said.replace(str(disk.parent), "...")
     return line(name, f"{n_free >> 10} KB", said, wrong, attempt(write, store))
 
 
@@ -193,16 +196,18 @@ def all_lines(folder: Path) -> Iterator[tuple[str, ...]]:
                 store, known = new_store(disk)
                 for run_id in known:
                     store.request_cancel(run_id)
-                census = [store.add_file(path, path.name, role) for path, role in FILES]
-                assert census
+                for path, role in FILES:
+                    store.add_file(path, path.name, role)
                 yield tried(name, command(*words), store, disk, n_free, known)
                 store.close()
     with small_disk(folder / "exports") as disk:
         (folder / "beside").mkdir()
         store, known = new_store(folder / "beside")
+        for run_id in known:
+            store.request_cancel(run_id)
         for name, words in EXPORTS.items():
             out = disk / f"out.{name.split()[-1]}{'.skops' if 'model' in name else ''}"
-            yield tried(f"exported: {name}", command(*words, str(out)), store, disk, 8 << 10, known)
+            yield tried(f"exported: {name}", command(*words, str(out)), store, disk, 0, known)
         store.close()
 
 

@@ -21,7 +21,7 @@ from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN, results_of
-from fairness_engine.store.records import RunRecord
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 
 N_DRAWS = 5_000
@@ -65,9 +65,10 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
         favourable.append(decided == opened.favourable)
     groups, of_groups = by_group(held, config.scope, opened.favourable, *favourable)
     changes = results.changes
+    if changes is None:  # one that broke off before it compared the groups claims nothing of them
+        return ModelCheck(tuple(figures), run.state is not RunState.FINISHED)
     figures_again = json.loads(json.dumps(of_groups))
-    holds = changes is not None and changes.groups == list(groups) and changes.figures == figures_again
-    return ModelCheck(tuple(figures), holds)
+    return ModelCheck(tuple(figures), changes.groups == list(groups) and changes.figures == figures_again)
 
 
 class _Opened:

@@ -33,7 +33,7 @@ from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
 from fairness_engine.runs.kinds import RETRAIN, results_of
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.records import RunRecord
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 
 _PART_CHARACTERS = MAX_TEXT_CHARACTERS // 5
@@ -85,8 +85,10 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
         ]
         models.append(model)
         favourable.append(examined.decided == model.favourable)
-    groups = list(by_term(data, test, *favourable))
-    holds = results.changes is not None and results.changes.groups == groups
+    if results.changes is None:  # one that broke off before it compared the terms claims nothing of them
+        holds = run.state is not RunState.FINISHED
+    else:
+        holds = results.changes.groups == list(by_term(data, test, *favourable))
     worst = results.worst_rule_set
     return ModelCheck(tuple(figures), holds and (worst is None or _is_worst_the_same(data, test, worst, models)))
 

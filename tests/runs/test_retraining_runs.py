@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import skops.io
+from sqlalchemy import delete
 
 from fairness_engine.audit.models import check_model
 from fairness_engine.data.catalogue import find_sample
@@ -29,6 +30,7 @@ from fairness_engine.runs.adoption import discard_version, keep_version, lineage
 from fairness_engine.runs.case_selection import picked_cases
 from fairness_engine.runs.pair_fates import pair_fates
 from fairness_engine.runs.writers.pairs import PairsWriter
+from fairness_engine.store import tables
 from fairness_engine.store.records import FileRole, RunRecord, RunState, VersionState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -115,6 +117,20 @@ def test_figures_of_another_model_do_not_hold(shop: RunStore, done: RunRecord, e
         assert check_model(shop, done, evaluator).n_contradictions == 3
     finally:
         shop.set_result(done.id, "after", after)
+
+
+def test_a_retraining_that_broke_off_before_it_compared_groups_claims_nothing_of_them(
+    shop: RunStore, done: RunRecord, evaluator: Evaluator
+) -> None:
+    changes = shop.results(done.id)["changes"]
+    named = (tables.results.c.run_id == done.id) & (tables.results.c.name == "changes")
+    with shop.engine.begin() as connection:
+        connection.execute(delete(tables.results).where(named))
+    try:
+        assert check_model(shop, replace(done, state=RunState.CRASHED), evaluator).n_contradictions == 0
+        assert check_model(shop, done, evaluator).n_contradictions == 1
+    finally:
+        shop.set_result(done.id, "changes", changes)
 
 
 def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator: Evaluator) -> None:

@@ -103,6 +103,8 @@ class RunConfig:
             RunError: it is not what ``to_json`` wrote.
         """
         try:
+            if not isinstance(content, Mapping):
+                raise TypeError("it is no JSON object")
             known = dict(content)
             if not all(isinstance(known.get(name, ""), str) for name in ("kind", "data_id", "model_id", "technique")):
                 raise TypeError("a name that is no text")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -60,6 +61,12 @@ class Behind:
         return (await self.ask("PUT", f"{gate.UPLOADS}{session}/{file}", content_length=str(size)))[0]
 
 
+def play(scene: Coroutine[Any, Any, None]) -> None:
+    """In a thread of its own: the browser of other tests has a loop that is running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, scene).result()
+
+
 async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
@@ -76,7 +83,7 @@ def test_uploads_at_the_same_time_stay_within_the_memory_and_all_of_them_are_tak
         assert set(await asyncio.gather(*map(one, range(20)))) == {204}
         assert app.most <= 10 * MB
 
-    asyncio.run(scene())
+    play(scene())
 
 
 def test_without_room_an_upload_is_refused_in_a_sentence() -> None:
@@ -89,7 +96,7 @@ def test_without_room_an_upload_is_refused_in_a_sentence() -> None:
         assert await app.put("b", "f", 2 * MB) == 204
         assert list(app.uploads.file_storage) == ["b"]
 
-    asyncio.run(scene())
+    play(scene())
 
 
 def test_a_session_holds_its_last_uploads_only() -> None:
@@ -99,7 +106,7 @@ def test_a_session_holds_its_last_uploads_only() -> None:
             assert await app.put("a", f"f{number}", 4 * MB) == 204
         assert list(app.uploads.file_storage["a"]) == ["f4", "f5"]
 
-    asyncio.run(scene())
+    play(scene())
 
 
 def test_what_no_page_reads_is_given_up() -> None:
@@ -109,7 +116,7 @@ def test_what_no_page_reads_is_given_up() -> None:
         app.gate.sweep()
         assert app.gate.n_bytes == 0
 
-    asyncio.run(scene())
+    play(scene())
 
 
 @pytest.mark.parametrize("size", [str(300 * MB), "", "many", "9" * 40])
@@ -121,7 +128,7 @@ def test_a_size_that_is_too_large_or_not_said_takes_the_most_that_a_file_may(siz
         assert said.endswith(".\n")
         assert app.n_seen == 0
 
-    asyncio.run(scene())
+    play(scene())
 
 
 def test_sessions_beyond_the_number_are_told_so_and_the_next_may_come_when_one_goes() -> None:
@@ -148,7 +155,7 @@ def test_sessions_beyond_the_number_are_told_so_and_the_next_may_come_when_one_g
         await asyncio.gather(*inside)
         assert (await app.ask("GET", "/data", accept="text/html"))[0] == 204
 
-    asyncio.run(scene())
+    play(scene())
 
 
 def test_the_environment_sets_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:

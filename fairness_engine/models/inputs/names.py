@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fairness_engine.data.schema import Column, Kind, Schema
-from fairness_engine.errors import FitError
+from fairness_engine.data.schema import Column, Kind, Schema, cut
+from fairness_engine.errors import MAX_MESSAGE, FitError
 from fairness_engine.models.inputs.spelling import normal
 
 if TYPE_CHECKING:
@@ -151,15 +151,12 @@ class Names:
         lines = [asdict(line) for line in self.table()]
         if first in self.doubts:
             return FitError(f"{self.doubts[first]} {SAY_IT}", inputs=lines)
-        which = f"an input '{first}', which is no column"
-        listed = ""
+        which = f"an input '{cut(first, 40)}', which is no column of the data"
         if len(self.missing) > 1:
-            which = f"{len(self.missing)} inputs that are no columns"
-            listed = f"not known: {some(self.missing)}; "
+            which = f"{len(self.missing)} inputs that are no columns of the data ({cut(some(self.missing), 40)})"
+        room = MAX_MESSAGE - len(f"The model takes {which}; the columns are: . {SAY_IT}")
         return FitError(
-            f"The model takes {which} of the data ({listed}the model's inputs: {some(self.names)}; the columns: "
-            f"{some(self.schema.names)}). {SAY_IT}",
-            inputs=lines,
+            f"The model takes {which}; the columns are: {cut(some(self.schema.names), room)}. {SAY_IT}", inputs=lines
         )
 
     # --- one way after the other ----------------------------------------------------------------

@@ -222,7 +222,8 @@ def test_a_server_answers_to_its_names_alone_and_asks_nobody(
     with socket.create_server(("127.0.0.1", 0)) as internet:
         internet.settimeout(0)
         way = f"http://127.0.0.1:{internet.getsockname()[1]}"
-        server = AppServer(tmp_path / "w", ("--name", NAME), {"http_proxy": way, "https_proxy": way, "no_proxy": "127.0.0.1"})
+        ways = {"http_proxy": way, "https_proxy": way, "no_proxy": "127.0.0.1"}
+        server = AppServer(tmp_path / "w", ("--name", NAME), ways)
         server.start()
         try:
             lines = [f"Host: {host}", f"Origin: {origin}", "Upgrade: websocket", "Connection: Upgrade"]

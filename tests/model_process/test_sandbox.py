@@ -71,7 +71,7 @@ def free(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_a_probe_is_no_probe_where_it_fails_without_walls(free: dict[str, str]) -> None:
-    """Else it would be held for held by a wall. What a container or an account may lack itself is calls of the kernel."""
+    """Else it would be held for held by a wall. What a container or an account may lack are calls of the kernel."""
     wall_of = {probe.name: probe.wall for probe in PROBES}
     refused = {name for name, outcome in free.items() if outcome == REFUSED}
     assert {wall_of[name] for name in refused} <= {"network", "programs", "rights"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 
+from fairness_engine.data.schema import cut
+
 
 def names(text: str) -> tuple[str, ...]:
     """Names, separated by commas."""
@@ -18,7 +20,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be a finite number, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be a finite number, got '{cut(text)}'")
     return value
 
 
@@ -26,7 +28,7 @@ def positive(text: str) -> float:
     """A number above 0."""
     value = number(text)
     if value <= 0:
-        raise argparse.ArgumentTypeError(f"must be greater than 0, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be greater than 0, got '{cut(text)}'")
     return value
 
 
@@ -49,20 +51,21 @@ def _whole(text: str, least: int) -> int:
     """A whole number; 1e6 and 1_000_000 are fine."""
     try:
         value = int(text)
+        number(text)  # what no float holds is nowhere of use
     except ValueError:
         exact = number(text)
         value = int(exact)
         if value != exact:
-            raise argparse.ArgumentTypeError(f"must be a whole number, got '{text}'") from None
+            raise argparse.ArgumentTypeError(f"must be a whole number, got '{cut(text)}'") from None
     if value < least:
-        raise argparse.ArgumentTypeError(f"must be at least {least}, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be at least {least}, got '{cut(text)}'")
     return value
 
 
 def _assignment(text: str, example: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
-        raise argparse.ArgumentTypeError(f"must be like {example}, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be like {example}, got '{cut(text)}'")
     return name.strip(), value.strip()
 
 
@@ -80,7 +83,7 @@ def place(text: str) -> tuple[str, int]:
     """A place in the list of a run, ``ID:RANK``, from 1 on."""
     run_id, sign, rank = text.partition(":")
     if not sign or not run_id:
-        raise argparse.ArgumentTypeError(f"must be like 3f2a:1, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be like 3f2a:1, got '{cut(text)}'")
     return run_id, count(rank)
 
 
@@ -89,7 +92,7 @@ def limit(text: str) -> tuple[str, tuple[float, float]]:
     name, value = _assignment(text, "age=20:60")
     low, sign, high = value.partition(":")
     if not sign:
-        raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{cut(text)}'")
     return name, (number(low), number(high))
 
 

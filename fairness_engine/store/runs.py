@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine, Row, Select, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fairness_engine.data.schema import cut
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.events import Progress
 from fairness_engine.pairs import Pairs
@@ -65,7 +66,7 @@ class RunTable:
         if unreadable:
             raise RunError(unreadable[0].reason)
         if not found:
-            raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
+            raise RunError(f"There is no run '{cut(run_id)}' in this workspace. 'runs list' shows those there are.")
         return found[0]
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:

@@ -52,7 +52,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Nothing of the checkout; loops are not compiled, for they would be compiled anew for this installation."""
+    """Nothing of the checkout; loops are not compiled, for they would be compiled anew for this installation: what is
+    asked is small.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "EVENHAND_WORKSPACE")}
     return kept | {"NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
 
@@ -94,8 +96,9 @@ def test_dependencies_and_version_are_written_once(root: Path, wheel: Path, tmp_
 TEN_LINES = """
 import evenhand
 data, model = evenhand.read_sample("recidivism", "recidivism_planted")
-review = evenhand.Review(data, model, protected=["race", "sex"])
-found = review.search("random", max_evaluations=800, seed=1)
+limits = {"earlier_offences": (0, 3), "juvenile_offences": (0, 1), "days_in_custody": (0, 3)}
+review = evenhand.Review(data, model, protected=["race", "sex"], limits=limits)
+found = review.search("random", max_evaluations=60, seed=1)
 print(found.n_found, len(found.pairs), review.estimate(samples=60).n, review.count().n_individuals > 0)
 print(len(review.groups(support=0.1).rule_sets) > 0, evenhand.__file__)
 """
@@ -131,7 +134,10 @@ def test_the_command_opens_a_model_behind_its_walls(
     where = "from fairness_engine.data.catalogue import find_sample as find; print(find('credit').data)"
     data = Path(say("python", "-c", where).strip())
     model = data.parent.parent / "sample_models" / "credit_planted.onnx"
-    options = ("--data", str(data), "--model", str(model), "--workspace", str(tmp_path / "workspace"), "--json", "-")
+    people = tmp_path / "people.csv"
+    people.write_text("\n".join(data.read_text().splitlines()[:121]) + "\n")
+    schema = data.with_name("credit.schema.json")
+    options = ("--data", str(people), "--schema", str(schema), "--model", str(model), "--workspace", str(tmp_path / "workspace"), "--json", "-")
     result = json.loads(say("evenhand", "inspect", *options))
     assert result["versions"]["evenhand"] == __version__
     assert result["fit"]["accuracy"] > result["fit"]["majority_share"]

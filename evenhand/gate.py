@@ -25,6 +25,7 @@ _MAX_FILE_BYTES = 210 * _MEGABYTE
 _POLL_SECONDS = 0.1
 _SECONDS_AFTER_END = 10.0
 """In which the runtime notices that a session has ended."""
+_NOT_FOUND = 404
 _TRY_AGAIN = 503
 _TOO_LARGE = 413
 
@@ -153,6 +154,9 @@ class Gate:
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         session_id, _, file_id = scope["path"].rpartition(UPLOADS)[2].partition("/")
+        if not self._is_active(session_id):  # before it takes room, for whoever is nobody could take it all
+            await _answer(send, _NOT_FOUND, "An upload needs an open page. Open the page again.")
+            return
         size = _declared(scope)
         if size > _MAX_FILE_BYTES:
             await _answer(send, _TOO_LARGE, "A file must be at most 200 MB. Take a sample of it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -99,12 +100,31 @@ def say_label(outcome: Column, schema: Schema, labels: IntArray, favourable: int
             "say nothing. Add rows with the other outcome, or choose no label."
         )
     if schema.favourable is not None and favourable is None:
-        shown = ", ".join(f"'{cut(code)}'" for code in codes[:6])
-        said.append(
-            f"The favourable outcome must be one of {shown} like the cells of '{outcome.name}', got "
-            f"'{cut(str(schema.favourable))}'. Choose it again."
-        )
+        said.append(_no_outcome(schema, codes))
     return said
+
+
+def favourable_or_second(schema: Schema, outcomes: Sequence[str], favourable: int | None) -> int:
+    """Which outcome decisions are judged by: the favourable one, or the second where none is named.
+
+    Args:
+        outcomes: of the label in the data; none where it has no label.
+        favourable: as ``favourable_class`` found it.
+
+    Raises:
+        DataError: one is named, and the label has no such outcome.
+    """
+    if favourable is None and schema.favourable is not None and outcomes:
+        raise DataError(_no_outcome(schema, outcomes))
+    return 1 if favourable is None else favourable
+
+
+def _no_outcome(schema: Schema, outcomes: Sequence[str]) -> str:
+    shown = ", ".join(f"'{cut(outcome)}'" for outcome in outcomes[:6])
+    return (
+        f"The favourable outcome must be one of {shown} like the cells of '{cut(str(schema.label))}', got "
+        f"'{cut(str(schema.favourable))}'. Choose it again."
+    )
 
 
 def say_leaks(schema: Schema, rows: FloatArray, labels: IntArray) -> list[str]:

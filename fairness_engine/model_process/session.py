@@ -15,6 +15,7 @@ from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.label import favourable_or_second
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import Table, read_table
@@ -371,7 +372,7 @@ def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callab
     model = opener(
         dataset.schema,
         classes=dataset.classes or None,
-        favourable=1 if dataset.favourable_class is None else dataset.favourable_class,
+        favourable=favourable_or_second(dataset.schema, dataset.classes, dataset.favourable_class),
         threshold=scope.threshold if scope else None,
     )
     return ModelSession(dataset, model, scope)

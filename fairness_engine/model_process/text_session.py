@@ -11,6 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import pack_array
 from fairness_engine.clock import Clock
+from fairness_engine.data.label import favourable_or_second
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
@@ -143,7 +144,7 @@ def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column:
         Path(model_file["path"]),
         schema,
         classes=texts.classes or None,
-        favourable=1 if texts.favourable_class is None else texts.favourable_class,
+        favourable=favourable_or_second(schema, texts.classes, texts.favourable_class),
         threshold=scope.threshold,
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],

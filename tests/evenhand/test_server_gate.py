@@ -99,6 +99,17 @@ def test_without_room_an_upload_is_refused_in_a_sentence() -> None:
     play(scene())
 
 
+def test_who_has_no_page_open_takes_no_room() -> None:
+    async def scene() -> None:
+        app = Behind(Limits(9, upload_bytes=10 * MB, waiting_seconds=0))
+        app.gone.add("nobody")
+        assert await app.put("nobody", "f", 9 * MB) == 404
+        assert app.gate.n_bytes == app.n_seen == 0
+        assert await app.put("somebody", "f", 9 * MB) == 204
+
+    play(scene())
+
+
 def test_a_session_holds_its_last_uploads_only() -> None:
     async def scene() -> None:
         app = Behind(Limits(9, upload_bytes=100 * MB, session_bytes=10 * MB))

@@ -72,6 +72,24 @@ def test_a_run_alone_opens_nothing_where_others_reach_the_server(
     assert is_found == (owner == "local")
 
 
+def test_the_same_file_of_two_people_has_two_names_and_tells_neither_of_the_other(
+    open_app: OpenApp, store: RunStore
+) -> None:
+    content = b"sex,age,outcome\n" + b"".join(b"%d,%d,%d\n" % (i % 2, 20 + i % 9, i % 3 // 2) for i in range(99))
+    pages = {}
+    for person, name in ((ALICE, "alices secret.csv"), ("bob@example.com", "bobs.csv")):
+        app = opened_by(open_app, "data", person, review=store.create_review("People", owner=person).id)
+        app.file_uploader(key="csv_0").set_value((name, content, "text/csv"))
+        app.run()
+        assert said.errors_of(app) == []
+        pages[person] = said.text_of(app)
+        assert name.removesuffix(".csv") in pages[person]
+    assert "alice" not in pages["bob@example.com"]
+    first, second = (store.file(store.reviews(person)[0].data_id or "") for person in pages)
+    assert (first.sha256, first.path) == (second.sha256, second.path)
+    assert first.id != second.id
+
+
 def test_an_operator_says_that_others_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "get_option", lambda _: "127.0.0.1")
     monkeypatch.setattr(type(st.context), "headers", {"Via": "1.1 proxy"})

@@ -137,7 +137,8 @@ def test_the_command_opens_a_model_behind_its_walls(
     people = tmp_path / "people.csv"
     people.write_text("\n".join(data.read_text().splitlines()[:121]) + "\n")
     schema = data.with_name("credit.schema.json")
-    options = ("--data", str(people), "--schema", str(schema), "--model", str(model), "--workspace", str(tmp_path / "workspace"), "--json", "-")
+    files = ("--data", str(people), "--schema", str(schema), "--model", str(model))
+    options = (*files, "--workspace", str(tmp_path / "workspace"), "--json", "-")
     result = json.loads(say("evenhand", "inspect", *options))
     assert result["versions"]["evenhand"] == __version__
     assert result["fit"]["accuracy"] > result["fit"]["majority_share"]

@@ -318,6 +318,7 @@ class Kills:
         self.working: dict[Case, float] = {}
         self.first: dict[Case, RunConfig] = {}
         self.n_equal = 0
+        self.left: set[str] = set()
 
     def undisturbed(self, case: Case) -> None:
         """Run a case, so that it is known what it comes to and how long it takes."""
@@ -422,7 +423,8 @@ class Kills:
                 if other := differences(self.baseline[asked], outcome(self.store, run)):
                     found.wrong["unequal"].append(other)
             self._settle(before)
-        found.wrong["left"] += left_over(self.store)
+        found.wrong["left"] += [path for path in left_over(self.store) if path not in self.left]
+        self.left |= set(found.wrong["left"])
         if orphans := [pid for pid in every_model_process(self.workspace) if not _is_page(pid)]:
             found.wrong["left"].append(f"model's processes {orphans}")
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
-from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.errors import EvenhandError, ProcessError, one_sentence
 from fairness_engine.store.environment import TRACEBACK_VARIABLE, is_yes
 
 if TYPE_CHECKING:
     import argparse
+
+_LONG_WORD = re.compile(r"(\S{100})\S{100,}")
+"""Shortened, so that a sentence that quotes it keeps its end, which says what to do."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None) -> int:
@@ -41,7 +45,7 @@ def _explain(error: Exception) -> ExitStatus:
     from fairness_engine.cli.output import say
 
     if isinstance(error, EvenhandError):
-        say(str(error))
+        say(one_sentence(_LONG_WORD.sub(r"\1...", str(error))))
         if error.recipe:
             say(f"\n{error.recipe}")
         return ExitStatus.CRASHED if isinstance(error, ProcessError) else ExitStatus.BAD_INPUT
@@ -49,7 +53,8 @@ def _explain(error: Exception) -> ExitStatus:
         say("The command needs more memory than there is. Use less data.")
     else:
         kind = type(error).__name__
-        say(f"An unexpected error ended the command ({kind}: {error}). {TRACEBACK_VARIABLE}=1 shows where.")
+        what = one_sentence(str(error), 150)
+        say(f"An unexpected error ended the command ({kind}: {what}). {TRACEBACK_VARIABLE}=1 shows where.")
     return ExitStatus.CRASHED
 
 

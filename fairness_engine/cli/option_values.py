@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 
-from fairness_engine.data.schema import cut
-
 
 def names(text: str) -> tuple[str, ...]:
     """Names, separated by commas."""
@@ -20,7 +18,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be a finite number, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be a finite number, got '{text}'")
     return value
 
 
@@ -28,7 +26,7 @@ def positive(text: str) -> float:
     """A number above 0."""
     value = number(text)
     if value <= 0:
-        raise argparse.ArgumentTypeError(f"must be greater than 0, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be greater than 0, got '{text}'")
     return value
 
 
@@ -56,16 +54,16 @@ def _whole(text: str, least: int) -> int:
         exact = number(text)
         value = int(exact)
         if value != exact:
-            raise argparse.ArgumentTypeError(f"must be a whole number, got '{cut(text)}'") from None
+            raise argparse.ArgumentTypeError(f"must be a whole number, got '{text}'") from None
     if value < least:
-        raise argparse.ArgumentTypeError(f"must be at least {least}, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be at least {least}, got '{text}'")
     return value
 
 
 def _assignment(text: str, example: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
-        raise argparse.ArgumentTypeError(f"must be like {example}, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be like {example}, got '{text}'")
     return name.strip(), value.strip()
 
 
@@ -83,7 +81,7 @@ def place(text: str) -> tuple[str, int]:
     """A place in the list of a run, ``ID:RANK``, from 1 on."""
     run_id, sign, rank = text.partition(":")
     if not sign or not run_id:
-        raise argparse.ArgumentTypeError(f"must be like 3f2a:1, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be like 3f2a:1, got '{text}'")
     return run_id, count(rank)
 
 
@@ -92,7 +90,7 @@ def limit(text: str) -> tuple[str, tuple[float, float]]:
     name, value = _assignment(text, "age=20:60")
     low, sign, high = value.partition(":")
     if not sign:
-        raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{cut(text)}'")
+        raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{text}'")
     return name, (number(low), number(high))
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairness_engine.clock import Clock
-from fairness_engine.data.label import favourable_or_second
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
@@ -82,9 +81,8 @@ def trainer_of(opened: ModelSession, settings: RetrainSettings) -> Trainer:
     """
     dataset = opened.dataset
     assert opened.model_file is not None, "checked with the data"
-    favourable = favourable_or_second(dataset.schema, dataset.classes, dataset.favourable_class)
     threshold = opened.scope.threshold if opened.scope is not None else None
-    binding = Binding(dataset.schema, dataset.classes, favourable, threshold)
+    binding = Binding(dataset.schema, dataset.classes, opened.model.favourable, threshold)
     path, name = opened.model_file
     return make_trainer(path, name, opened.model, binding, settings, unsafe_formats=unsafe_formats_allowed())
 

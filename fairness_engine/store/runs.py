@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine, Row, Select, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fairness_engine.data.schema import cut
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.events import Progress
 from fairness_engine.pairs import Pairs
@@ -20,7 +19,7 @@ from fairness_engine.store import tables
 from fairness_engine.store.records import RunRecord, RunState, UnreadableRun, to_optional_time, to_time
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import hashes_of_files, write_seal
-from fairness_engine.store.whole_files import sweep
+from fairness_engine.store.whole_files import is_incoming
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +65,7 @@ class RunTable:
         if unreadable:
             raise RunError(unreadable[0].reason)
         if not found:
-            raise RunError(f"There is no run '{cut(run_id)}' in this workspace. 'runs list' shows those there are.")
+            raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
         return found[0]
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:
@@ -200,14 +199,15 @@ class RunTable:
 
     def clear_run(self, run_id: str) -> None:
         """Take away what a worker that was killed left in its run's folder: half files, and whole ones that it did not
-        come to enter; nothing is raised.
+        come to enter; nothing is raised. The last thread of a killed worker may still hold a half file, so no lock is
+        asked for.
         """
         folder = self.run_folder(run_id)
         entered = {part.file for part in self.parts(run_id)}
-        sweep(folder)
         with contextlib.suppress(OSError):
             for path in folder.iterdir():
-                if path.suffix in (".part", ".tmp") or (path.suffix == ".parquet" and path.name not in entered):
+                is_half = path.suffix in (".part", ".tmp") or is_incoming(path.name)
+                if is_half or (path.suffix == ".parquet" and path.name not in entered):
                     path.unlink(missing_ok=True)
 
     # --- for the launcher and the worker --------------------------------------------------

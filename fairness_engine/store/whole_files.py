@@ -16,6 +16,11 @@ _PREFIX = "incoming-"
 _INCOMING = re.compile(_PREFIX + "[a-z0-9_]{8}")
 
 
+def is_incoming(name: str) -> bool:
+    """Whether a file has the name of one that is being written."""
+    return _INCOMING.fullmatch(name) is not None
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which takes its place under its name when it is whole and has reached the disk. Where it does
@@ -112,7 +117,7 @@ def folder_to_disk(folder: Path) -> None:
 def sweep(folder: Path) -> None:
     """Take away what processes that were killed left half written; nothing is raised."""
     with contextlib.suppress(OSError):
-        for path in [path for path in folder.iterdir() if _INCOMING.fullmatch(path.name)]:
+        for path in [path for path in folder.iterdir() if is_incoming(path.name)]:
             with contextlib.suppress(OSError), path.open("rb") as file:  # whoever writes it has it locked
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()

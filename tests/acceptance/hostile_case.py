@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ class Case:
     status: int = 2
     command: str = "inspect"
     options: tuple[str, ...] = ()
-    is_given: bool = field(default=True)
+    is_given: bool = True
     """Whether data, schema and model are named to the command."""
 
     def __str__(self) -> str:

@@ -89,6 +89,11 @@ CASES = (
     search("a setting that is none", "speed", "--set", "speed=9"),
     search("a setting without a value", "Argument --set: must be like n_steps=500, got 'speed'.", "--set", "speed"),
     search("an option that is none", "--faster", "--faster"),
+    search(
+        "an option of 100,000 characters", r"Unrecognized arguments: --n.*lists the options\.$", "--" + "n" * 100_000
+    ),
+    search("a technique of 100,000 characters", "The technique must be one of", "--technique", "n" * 100_000),
+    search("a technique of 50,000 words", "The technique must be one of", "--technique", "n " * 50_000),
     search("a gate that is no number", "--fail-if needs comparisons of names and numbers, got", "--fail-if", "sex"),
     search(
         "an address of a database that is none",

@@ -72,6 +72,28 @@ def archive(name: str, **members: str | bytes) -> Maker:
     return make
 
 
+def bomb(place: Place) -> Path:
+    """A zip of 2 MB whose member is 500 MB long."""
+    path = place.folder / "model.keras"
+    packed = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    with packed, packed.open("config.json", "w") as member:
+        for _ in range(500):
+            member.write(bytes(1_000_000))
+    return path
+
+
+def program(place: Place) -> Path:
+    """A text of Python that would write the marker."""
+    path = place.folder / "train.py"
+    path.write_text(f"open({str(place.marker)!r}, 'w').close()\n")
+    return path
+
+
+def nnet(header: str, layers: str = "1,2,3,4,\n5,\n") -> Maker:
+    """A text of one layer of five numbers; its header: how many layers, inputs, outputs, the widest; their widths."""
+    return called("m.nnet", f"// a note\n{header}0,\n0,0,0,0,\n9,9,9,9,\n0,0,0,0,0,\n1,1,1,1,1,\n{layers}".encode())
+
+
 def onnx_graph(nodes: list[Any], tensors: tuple[Any, ...] = (), n_inputs: int | None = N_INPUTS) -> Maker:
     """An ONNX file with these operators from `rows` to `scores`."""
 
@@ -223,10 +245,6 @@ def cut(share: float) -> Maker:
     return make
 
 
-ONES = numpy_helper.from_array(np.ones((N_INPUTS, 1), np.float32), "w")
-NNET = "// note\n2,4,1,4,\n4,3,1,\n0,\n"
-BOMB = b"\0" * 50_000_000
-
 CASES = (
     Case("empty", called("model.h5", b""), "The model file is empty. Save or upload it again."),
     Case("absent", lambda place: place.folder / "nowhere.onnx", r"nowhere\.onnx"),
@@ -248,7 +266,7 @@ CASES = (
     Case("PMML", called("model.xml", b'<?xml version="1.0"?>\n<PMML xmlns="http://dmg.org/PMML-4_4">'), "PMML"),
     Case("of PyTorch", called("net.pt", b"\x80\x02\x8a\nl\xfc\x9cF\xf9"), "PyTorch"),
     Case("of R", called("model.RData", b"RDX3\nX\n"), "file of R"),
-    Case("a program", called("train.py", b"open('marker', 'w')\n"), "code that makes a model"),
+    Case("a program", program, "code that makes a model"),
     Case("a SavedModel", archive("m.zip", saved_model__pb=b"x"), "SavedModel"),
     Case("a SavedModel called .keras", archive("m.keras", m___saved_model__pb=b"x"), "SavedModel"),
     *(
@@ -285,11 +303,7 @@ CASES = (
         archive("model.keras", config__json="[]", metadata__json="{}", model__weights__h5=b"x"),
         "The model's description must name a class and its layers.",
     ),
-    Case(
-        "a bomb",
-        archive("model.keras", config__json=BOMB, metadata__json="{}", model__weights__h5=b"x"),
-        "The model's description must be JSON, but it is damaged.",
-    ),
+    Case("a bomb", bomb, "unpacks from .* to 500,000,000 bytes, which no real model does"),
     Case(
         "skops of a function",
         skops_of(FunctionTransformer(np.sin)),
@@ -390,22 +404,22 @@ CASES = (
     ),
     Case("HDF5 cut to a half", cut(0.5), "The weights must be a whole HDF5 file, but it is damaged or"),
     Case("HDF5 without its last byte", cut(0.9999), "The weights must be a whole HDF5 file, but it is damaged or"),
+    Case(".nnet without numbers", called("m.nnet", b"// a\nx,y\n"), "its header is incomplete"),
     Case(
-        ".nnet without numbers",
-        called("m.nnet", b"// a\nx,y\n"),
-        "The .nnet file is cut short: its header is incomplete.",
+        ".nnet cut short",
+        nnet("1,4,1,4,\n4,1,\n", "1,2,"),
+        "layers of 1 units need 2 lines of weights and biases, got 1",
     ),
-    Case(".nnet cut short", called("m.nnet", NNET.encode()), "The .nnet file is cut short: its header is incomplete."),
+    Case(".nnet of a million layers", nnet("1000000,4,1,4,\n4,1,\n"), "declares 1000000 layers of"),
+    Case(".nnet of digits in groups", nnet("1,4,1,4,\n4,1,\n", "1_0,2,3,4,\n5,\n"), "must hold numbers, got '1_0,"),
+    Case(".nnet with a word", nnet("1,4,1,4,\n4,1,\n", "one,2,3,4,\n5,\n"), "must hold numbers, got 'one,"),
+    Case(".nnet with NaN", nnet("1,4,1,4,\n4,1,\n", "nan,2,3,4,\n5,\n"), "must hold 4 finite numbers, got 3"),
     Case(
-        ".nnet of a million layers",
-        called("m.nnet", b"1000000,4,1,4,\n"),
-        "The .nnet file is cut short: its header is incomplete.",
+        ".nnet of widths that differ",
+        nnet("1,4,1,4,\n4,7,\n"),
+        "sizes of layers in the .nnet file contradict one another",
     ),
-    Case(
-        ".nnet of digits in groups",
-        called("m.nnet", NNET.replace("2,4", "1_0,4").encode()),
-        "The .nnet file is cut short: its header is incomplete.",
-    ),
+    Case(".nnet of negative widths", nnet("1,-4,1,4,\n-4,1,\n"), "must begin with the sizes of its layers"),
     Case(
         "NumPy's array",
         called("m.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 10) + b"{'descr': "),

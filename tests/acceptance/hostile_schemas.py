@@ -91,12 +91,15 @@ CASES = (
     Case("a step too small", column(3, step=1e-300), "1e18 steps"),
     Case("a label that is no column", changed(label="salary"), "salary"),
     Case("a label that is a list", changed(label=["hired"]), "label"),
-    Case(
-        "an outcome that nobody has",
-        changed(favourable="perhaps"),
-        "favourable outcome must be",
-        command="rules",
-        options=("--quiet",),
+    *(
+        Case(
+            f"an outcome that nobody has, in {command}",
+            changed(favourable="perhaps"),
+            "favourable outcome must be one of 'no', 'yes'",
+            command=command,
+            options=("--quiet",),
+        )
+        for command in ("inspect", "search", "rules", "retrain")
     ),
     Case("an outcome of 400 digits", changed(favourable=10**400), "favourable"),
     Case("protected that is no column", changed(protected=["race"]), "race"),

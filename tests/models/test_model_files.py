@@ -357,6 +357,21 @@ def test_classifiers_exported_by_sklearn_onnx(tmp_path: Path, estimator: Any, la
     assert model.predictor.output is Output.PROBABILITY
 
 
+def test_an_output_of_a_class_that_is_no_score_a_row_is_refused(tmp_path: Path) -> None:
+    """Found by damaged files: it was an error of NumPy's."""
+    fitted = LogisticRegression(max_iter=500).fit(ROWS, LABELS)
+    exported = to_onnx(fitted, ROWS[:1].astype(np.float32), options={id(fitted): {"zipmap": "columns"}})
+    graph = exported.graph
+    (both,) = (node.output[1] for node in graph.node if node.op_type == "LinearClassifier")
+    first = graph.output[1].name
+    (maker,) = (node for node in graph.node if first in node.output)
+    graph.node.remove(maker)
+    graph.node.append(helper.make_node("Identity", [both], [first]))
+    (tmp_path / "m.onnx").write_bytes(exported.SerializeToString())
+    with pytest.raises(FitError, match=r"must hold one score a row, \d+, got shapes \(\d+, 2\) and \(\d+,"):
+        open_model(tmp_path / "m.onnx", numbers_schema(), classes=("0", "1"))
+
+
 def test_fixed_batch_sizes_are_filled_up_and_cut(tmp_path: Path):
     nodes = [helper.make_node("ReduceMax", ["rows"], ["scores"], axes=[1])]
     path = save_onnx(tmp_path / "m.onnx", nodes, {}, shape=[64, 4])

@@ -4,6 +4,7 @@ ever.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -96,7 +97,9 @@ def test_what_a_killed_worker_left_half_done_goes_and_what_it_entered_stays(stor
     folder = store.make_run_folder(run_id)
     for name in ("incoming-abcd_123", "model.part", "tree.tmp", "pairs-00002.parquet", "tree.npz", "run.log"):
         (folder / name).write_bytes(b"x")
-    queue.mark_crashed(store)
+    with (folder / "incoming-abcd_123").open("rb") as held:  # by a thread that has not ended yet
+        fcntl.flock(held, fcntl.LOCK_EX)
+        queue.mark_crashed(store)
     assert store.run(run_id).state is RunState.CRASHED
     assert sorted(path.name for path in folder.iterdir()) == ["run.log", "tree.npz"]
 

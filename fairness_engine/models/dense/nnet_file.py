@@ -103,9 +103,10 @@ def _numbers(line: str, n_expected: int) -> FloatArray:
         values = np.array([float(value) for value in line.split(",") if value.strip()])
     except ValueError:
         raise ModelError(f"The .nnet file must hold numbers, got '{line[:40]}'. Export the model again.") from None
-    if len(values) != n_expected or not np.isfinite(values).all():
+    n_finite = int(np.isfinite(values).sum())
+    if n_finite != n_expected or n_finite != len(values):
         raise ModelError(
-            f"A line of the .nnet file must hold {n_expected} finite numbers, got {len(values)} in '{line[:40]}'. "
+            f"A line of the .nnet file must hold {n_expected} finite numbers, got {n_finite} in '{line[:40]}'. "
             "Export the model again."
         )
     return values

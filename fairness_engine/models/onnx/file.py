@@ -161,7 +161,7 @@ class OnnxRuntime:
             raise FitError(
                 f"The ONNX model fails on rows of the data: {reason}. Check that it takes such rows."
             ) from None
-        result = np.stack([r.reshape(len(r)) for r in results], axis=1) if len(results) > 1 else results[0]
+        result = _side_by_side(results, len(columns[0])) if len(results) > 1 else results[0]
         if self._is_label:
             return self._labels(result)
         if result.dtype.kind != "f" or result.ndim not in (1, 2):
@@ -187,6 +187,18 @@ class OnnxRuntime:
         if None in found:
             raise FitError("The ONNX model returns labels as text and no scores. Export it with its probabilities.")
         return as_label_scores(np.array(found, dtype=np.int64), max(2, len(names)))
+
+
+def _side_by_side(results: list[Any], n_rows: int) -> Any:
+    """Outputs of one class each as scores ``(n_rows, n_classes)``.
+
+    Raises:
+        FitError: one of them is no score a row.
+    """
+    if any(result.shape not in ((n_rows,), (n_rows, 1)) for result in results):
+        shapes = " and ".join(str(result.shape) for result in results[:4])
+        raise FitError(f"Each output of the ONNX model must hold one score a row, {n_rows}, got shapes {shapes}.")
+    return np.stack([result.ravel() for result in results], axis=1)
 
 
 def _check_fixed_rows(graph: Graph) -> None:

@@ -123,7 +123,7 @@ def _no_outcome(schema: Schema, outcomes: Sequence[str]) -> str:
     shown = ", ".join(f"'{cut(outcome)}'" for outcome in outcomes[:6])
     return (
         f"The favourable outcome must be one of {shown} like the cells of '{cut(str(schema.label))}', got "
-        f"'{cut(str(schema.favourable))}'. Choose it again."
+        f"'{cut(str(schema.favourable))}'. Choose it again, under Data or in the schema file."
     )
 
 

@@ -46,15 +46,6 @@ WebSocket.prototype.send = function (...message) {
 };
 """
 
-# Nothing moves by itself: drawing frames takes the processor from what is tested.
-STILL = """
-document.addEventListener('DOMContentLoaded', () => {
-  const still = document.createElement('style');
-  still.textContent = '*, *::before, *::after { animation: none !important; transition: none !important; }';
-  document.head.append(still);
-});
-"""
-
 # The app is at rest when the script has ended, the connection stands, the server has answered, and nothing is marked as
 # stale or as a placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
 AT_REST = """
@@ -192,7 +183,6 @@ class AppPage:
         self.url = url or server.url  # another: of a proxy before it
         self.page = page
         page.add_init_script(NOTE_MESSAGES)
-        page.add_init_script(STILL)
         page.set_default_timeout(PATIENCE_MS)
         self.external_requests: list[str] = []
         self.page_errors: list[str] = []

@@ -328,7 +328,6 @@ class Opener:
                 self._folder / "child.log",
                 loops=[Loops.MODELS],
                 libraries=self._kind.libraries,
-                ends_with_thread=True,
             )
             self._process.greet()
         return self._process

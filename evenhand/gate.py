@@ -1,4 +1,5 @@
-"""What a server of many people lets in: sessions up to a number, and uploads while there is memory for them.
+"""What a server of many people lets in: who calls it by its name, sessions up to a number, and uploads while there is
+memory for them.
 
 Streamlit keeps an upload in memory until its session has ended, and longer. Pages give an upload up as soon as they
 have read it; this gate sees to those that no page has read, and makes an upload wait while others take the room.
@@ -11,23 +12,29 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from fairness_engine.store.environment import max_sessions, max_upload_megabytes
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
+    from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 SOCKET = "/_stcore/stream"
 UPLOADS = "/_stcore/upload_file/"
+HEALTH = "/_stcore/health"
 _MEGABYTE = 1_000_000
 _MAX_FILE_BYTES = 210 * _MEGABYTE
 """What one upload may take, with what is written around it; taken for granted where it does not say."""
 _POLL_SECONDS = 0.1
 _SECONDS_AFTER_END = 10.0
 """In which the runtime notices that a session has ended."""
+_OK = 200
 _NOT_FOUND = 404
 _TRY_AGAIN = 503
+_OTHER_NAME = 421
 _TOO_LARGE = 413
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class Upload(Protocol):
@@ -41,6 +48,9 @@ class Uploads(Protocol):
 
     file_storage: dict[str, dict[str, Upload]]
     """By session and by file."""
+
+    def add_file(self, session_id: str, file: UploadedFileRec) -> None:
+        """Keep a file."""
 
     def remove_file(self, session_id: str, file_id: str) -> None:
         """Give a file up."""
@@ -88,6 +98,13 @@ def is_active(session_id: str) -> bool:
     return runtime.get_instance().is_active_session(session_id)
 
 
+def is_own_name(host: str | None) -> bool:
+    """Whether this process's server answers to a ``Host``."""
+    from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+
+    return is_host_allowed(host)
+
+
 class Gate:
     """ASGI middleware around the app.
 
@@ -96,6 +113,7 @@ class Gate:
         limits: how much is let in.
         uploads: gives the manager of uploads.
         is_active: whether a session is open.
+        is_own_name: whether the server answers to a ``Host``. Streamlit asks for sessions only.
     """
 
     def __init__(
@@ -104,11 +122,13 @@ class Gate:
         limits: Limits,
         uploads: Callable[[], Uploads] = runtime_uploads,
         is_active: Callable[[str], bool] = is_active,
+        is_own_name: Callable[[str | None], bool] = is_own_name,
     ) -> None:
         self._app = app
         self._limits = limits
         self._uploads = uploads
         self._is_active = is_active
+        self._is_own_name = is_own_name
         self._n_open = 0
         self._coming: dict[tuple[str, str], int] = {}
         """Bytes of uploads that are on their way, by session and file."""
@@ -120,6 +140,8 @@ class Gate:
         path = scope.get("path", "")
         if scope["type"] == "websocket" and path.endswith(SOCKET):
             await self._session(scope, receive, send)
+        elif scope["type"] == "http" and not path.endswith(HEALTH) and not self._is_own_name(_header(scope, b"host")):
+            await _answer(send, _OTHER_NAME, "This server does not answer to this name. Start it with --name HOST.")
         elif scope["type"] == "http" and scope["method"] == "PUT" and UPLOADS in path:
             await self._upload(scope, receive, send)
         elif scope["type"] == "http" and self._is_full and _asks_for_a_page(scope):
@@ -140,6 +162,9 @@ class Gate:
         )
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_of_another_server(scope):
+            await send({"type": "websocket.close", "code": 1008, "reason": "This page is of another server."})
+            return
         if self._is_full:
             await send({"type": "websocket.close", "code": 1013, "reason": self._too_many()})
             return
@@ -164,7 +189,7 @@ class Gate:
         deadline = time.monotonic() + self._limits.waiting_seconds
         while not self._has_room(session_id, size):
             if time.monotonic() > deadline:
-                await _answer(send, _TRY_AGAIN, "This server reads as many uploads as it can. Try again in a minute.")
+                await self._refuse(session_id, file_id, receive, send)
                 return
             await asyncio.sleep(_POLL_SECONDS)
         key = (session_id, file_id)
@@ -174,6 +199,19 @@ class Gate:
         finally:
             self._coming.pop(key, None)
             self._came[key] = time.monotonic()
+
+    async def _refuse(self, session_id: str, file_id: str, receive: Receive, send: Send) -> None:
+        """Hear an upload out, keeping nothing, and give the page an empty file that says so: the browser would show the
+        number of an error.
+        """
+        from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+        from fairness_engine.runs.limits import NO_ROOM
+
+        while (await receive()).get("more_body", False):
+            pass
+        self._uploads().add_file(session_id, UploadedFileRec(file_id, "refused", NO_ROOM, b""))
+        await _answer(send, _OK, "There was no room for this upload.")
 
     def _has_room(self, session_id: str, size: int) -> bool:
         """Whether an upload can be taken; of its own session, uploads that no page has read make room for it."""
@@ -222,15 +260,34 @@ class Gate:
             del self._came[key]
 
 
+def _header(scope: Scope, name: bytes) -> str | None:
+    said = dict(scope.get("headers", ())).get(name)
+    return None if said is None else said.decode("latin-1")
+
+
+def _is_of_another_server(scope: Scope) -> bool:
+    """Whether a page asks for a session that another server of this machine has sent; Streamlit lets those in, for
+    ports make no difference to it.
+    """
+    origin = _header(scope, b"origin")
+    if origin is None:
+        return False
+    try:
+        page = urlsplit(origin)
+        return page.hostname in _LOOPBACK and page.netloc != _header(scope, b"host")
+    except ValueError:
+        return True
+
+
 def _declared(scope: Scope) -> int:
     """The bytes that a request says it has; the most that one may have, where it does not say."""
-    said = dict(scope["headers"]).get(b"content-length", b"")
-    return int(said) if said.isdigit() and len(said) < 16 else _MAX_FILE_BYTES
+    said = _header(scope, b"content-length") or ""
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 16 else _MAX_FILE_BYTES
 
 
 def _asks_for_a_page(scope: Scope) -> bool:
-    wanted = dict(scope["headers"]).get(b"accept", b"")
-    return scope["method"] == "GET" and b"text/html" in wanted and "/_stcore/" not in scope["path"]
+    wanted = _header(scope, b"accept") or ""
+    return scope["method"] == "GET" and "text/html" in wanted and "/_stcore/" not in scope["path"]
 
 
 async def _answer(send: Send, status: int, sentence: str) -> None:

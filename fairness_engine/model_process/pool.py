@@ -151,18 +151,16 @@ class Evaluator:
         data = store.file(target.data_id)
         model = store.file(target.model_id) if target.model_id else None
         files = [data.path, *([model.path] if model is not None else [])]
-        # a page's thread may end long before this process: the child ends with the pipe instead
         process = ModelProcess(
             store.workspace,
             files,
             self._log(),
             loops=loops,
             libraries=store.libraries(target.model_id),
-            ends_with_thread=False,
         )
         try:
             process.greet()
-            self._protections = {**process.protections, "ends_with_parent": True}
+            self._protections = dict(process.protections)
             self._why_down = process.why_down
             opened = process.ask(
                 "open",

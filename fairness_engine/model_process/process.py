@@ -60,7 +60,6 @@ class ModelProcess:
         loops: that it will need, if they are compiled.
         libraries: that it is known to need, of ``start.LIBRARIES``.
         log: gets what the child writes to its standard error; ``None`` throws it away.
-        ends_with_thread: kill the child when the thread that starts it ends, and so with this process (Linux).
         newest_landlock: as in ``walls.enter``.
 
     Raises:
@@ -75,7 +74,6 @@ class ModelProcess:
         *,
         loops: Iterable[Loops] = (),
         libraries: Sequence[str] = (),
-        ends_with_thread: bool,
         newest_landlock: int | None = None,
     ) -> None:
         try:
@@ -109,7 +107,6 @@ class ModelProcess:
                 folder=self._scratch,
                 environment=walls.child_environment(self._scratch, self._scratch / "numba"),
                 ends_with_owner=True,
-                parent_thread_stays=ends_with_thread,
             )
         except BaseException as error:
             self._close_pipes()

@@ -75,7 +75,6 @@ def _outcomes(
             workspace,
             [outside / "allowed.txt"],
             None,
-            ends_with_thread=True,
             newest_landlock=newest_landlock,
         )
         try:

@@ -17,6 +17,8 @@ from fairness_engine.store.records import RunState
 from fairness_engine.store.reviews import LOCAL_OWNER
 from fairness_engine.store.store import RunStore
 
+NO_ROOM = "application/x-evenhand-no-room"
+"""Type of the empty file that the server gives a page in place of an upload for which it had no room in memory."""
 _GIGABYTE = 1_000_000_000
 _ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 

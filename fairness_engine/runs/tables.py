@@ -65,7 +65,7 @@ def read_apart(workspace: Path, file: StoredFile, *, reasons: Mapping[str, str] 
         DataError: the file is no table that can be used, or takes too much memory or time to read.
     """
     with _places:
-        process = _Reader(workspace, [file.path], None, ends_with_thread=False)
+        process = _Reader(workspace, [file.path], None)
         try:
             process.greet()
             asked = {"path": str(file.path), "name": file.name, "is_described": reasons is None}

@@ -128,7 +128,6 @@ class Worker:
             self._log,
             loops=self._loops(),
             libraries=store.libraries(config.model_id),
-            ends_with_thread=True,
         )
         try:
             process.greet()

@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 60
 SECRET = b"root:x:0:0"
 CUT = -1
 """The connection was closed without an answer."""
-REFUSED = frozenset({400, 403, 404, 405, 413, 414, 426, 431, CUT})
+REFUSED = frozenset({400, 403, 404, 405, 413, 414, 421, 426, 431, CUT})
 PAGE = frozenset({200})
 KEY = (
     b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -54,6 +54,12 @@ CASES = {
     "a path that climbs out of the components": (get("/component/../../../etc/passwd"), REFUSED | PAGE),
     "a path with an end in it": (get("/etc/passwd%00.js"), REFUSED | PAGE),
     "a path with a header in it": (get("/%0d%0aSet-Cookie:%20a=b"), REFUSED | PAGE),
+    "a page by another name": (get("/").replace(b"127.0.0.1", b"evil.example"), frozenset({421})),
+    "an upload by another name": (
+        put(STRANGER, "5", b"hello").replace(b"127.0.0.1", b"evil.example"),
+        frozenset({421}),
+    ),
+    "a page by no name": (b"GET / HTTP/1.0\r\n\r\n", REFUSED),
     "the database": (get("/evenhand.db"), REFUSED | PAGE),
     "another server's address": (get("http://169.254.169.254/latest/meta-data/"), REFUSED | PAGE),
     "a path of a million characters": (get("/" + "a" * 1_000_000), REFUSED),
@@ -78,6 +84,11 @@ CASES = {
     ),
     "an upload of another's that is deleted": (get(STRANGER, method="DELETE"), REFUSED | {204}),
     "a session from another site": (stream(KEY + b"Origin: http://evil.example\r\n"), REFUSED),
+    "a session from another server of this machine": (
+        stream(KEY + b"Origin: http://127.0.0.1:9\r\n"),
+        frozenset({403}),
+    ),
+    "a session from another name of this machine": (stream(KEY + b"Origin: http://localhost\r\n"), frozenset({403})),
     "a session from nowhere": (stream(KEY + b"Origin: null\r\n"), REFUSED),
     "a session of an old kind": (stream(KEY.replace(b"13", b"7") + b"Origin: http://127.0.0.1\r\n"), REFUSED),
     "a session that is no socket": (get("/_stcore/stream"), REFUSED | PAGE),

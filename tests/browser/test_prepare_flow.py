@@ -125,11 +125,13 @@ def test_a_hostile_file_is_shown_as_text(app: AppPage, tmp_path: Path) -> None:
     path = tmp_path / "hostile.csv"
     lines = [f"{('Female', name)[i % 2]},{20 + i % 9},{('no', 'yes')[i % 3 // 2]}" for i in range(60)]
     path.write_text("\n".join([f'sex,"{name}",outcome', *lines]))
-    new_review(app, f"{name} **bold**")
+    new_review(app, "http://evil.example/x www.evil.example **b** me@evil.example")
     app.upload("CSV file", path)
     app.expect_text("Rows by sex")
     assert app.page.title() == "Evenhand"
     assert app.page.locator("img[src='x']").count() == 0
+    app.expect_text("evil.example/x www")
+    assert app.page.locator("a[href*='evil.example']").count() == 0
     app.expect_no_exception()
 
 

@@ -14,6 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from evenhand import gate
 from evenhand.gate import Gate, Limits
 from fairness_engine.errors import SettingError
+from fairness_engine.runs.limits import NO_ROOM
 from fairness_engine.store.environment import MAX_UPLOADS_VARIABLE
 
 Message = MutableMapping[str, Any]
@@ -29,7 +30,9 @@ class Behind:
         self.leave = asyncio.Event()
         self.n_seen = 0
         self.most = 0
-        self.gate = Gate(self, limits, lambda: self.uploads, lambda session: session not in self.gone)
+        self.gate = Gate(
+            self, limits, lambda: self.uploads, lambda session: session not in self.gone, lambda host: host != "evil"
+        )
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Any) -> None:
         self.n_seen += 1
@@ -53,7 +56,12 @@ class Behind:
             sent.append(message)
 
         said = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-        await self.gate({"type": "http", "method": method, "path": path, "headers": said}, _nothing, send)
+        coming = iter([{"type": "http.request", "body": b"x", "more_body": more} for more in (True, True, False)])
+
+        async def receive() -> Message:
+            return next(coming)
+
+        await self.gate({"type": "http", "method": method, "path": path, "headers": said}, receive, send)
         return int(sent[0]["status"]), bytes(sent[-1]["body"]).decode()
 
     async def put(self, session: str, file: str, size: int) -> int:
@@ -86,12 +94,14 @@ def test_uploads_at_the_same_time_stay_within_the_memory_and_all_of_them_are_tak
     play(scene())
 
 
-def test_without_room_an_upload_is_refused_in_a_sentence() -> None:
+def test_without_room_an_upload_is_heard_out_and_the_page_gets_what_says_so() -> None:
     async def scene() -> None:
         app = Behind(Limits(9, upload_bytes=10 * MB, session_bytes=10 * MB, waiting_seconds=0))
         assert await app.put("a", "f", 9 * MB) == 204
         status, said = await app.ask("PUT", f"{gate.UPLOADS}b/f", content_length=str(2 * MB))
-        assert (status, "Try again in a minute." in said) == (503, True)
+        assert (status, "no room" in said) == (200, True)
+        told = app.uploads.file_storage["b"].pop("f")
+        assert (told.type, told.data) == (NO_ROOM, b"")
         app.gone.add("a")  # its session ended, its file goes
         assert await app.put("b", "f", 2 * MB) == 204
         assert list(app.uploads.file_storage) == ["b"]
@@ -135,8 +145,8 @@ def test_a_size_that_is_too_large_or_not_said_takes_the_most_that_a_file_may(siz
     async def scene() -> None:
         app = Behind(Limits(9, upload_bytes=100 * MB, session_bytes=100 * MB, waiting_seconds=0))
         status, said = await app.ask("PUT", f"{gate.UPLOADS}a/f", content_length=size)
-        assert status == (413 if size.startswith("3") else 503)
-        assert said.endswith(".\n")
+        assert status == (413 if size.startswith("3") else 200)
+        assert ("at most 200 MB" if size.startswith("3") else "no room") in said
         assert app.n_seen == 0
 
     play(scene())
@@ -165,6 +175,47 @@ def test_sessions_beyond_the_number_are_told_so_and_the_next_may_come_when_one_g
         app.leave.set()
         await asyncio.gather(*inside)
         assert (await app.ask("GET", "/data", accept="text/html"))[0] == 204
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_in"),
+    [
+        ("http://localhost:8501", "localhost:8501", True),
+        ("http://[::1]:8501", "[::1]:8501", True),
+        ("https://evenhand.example.org", "127.0.0.1:8501", True),  # of a proxy; Streamlit judges it by its name
+        (None, "localhost:8501", True),
+        ("http://localhost:3000", "localhost:8501", False),
+        ("http://127.0.0.1:8501", "localhost:8501", False),
+        ("http://[::1", "localhost:8501", False),
+    ],
+)
+def test_a_page_of_another_server_of_this_machine_gets_no_session(origin: str | None, host: str, is_in: bool) -> None:
+    async def scene() -> None:
+        app = Behind(Limits(2, upload_bytes=MB))
+        app.leave.set()
+        told: list[Message] = []
+
+        async def send(message: Message) -> None:
+            told.append(message)
+
+        headers = [(b"host", host.encode()), *([] if origin is None else [(b"origin", origin.encode())])]
+        await app.gate({"type": "websocket", "path": gate.SOCKET, "headers": headers}, _nothing, send)
+        assert app.n_seen == int(is_in)
+        assert [message["type"] for message in told] == ([] if is_in else ["websocket.close"])
+
+    play(scene())
+
+
+def test_who_calls_the_server_by_another_name_is_told_so_but_for_its_health() -> None:
+    async def scene() -> None:
+        app = Behind(Limits(2, upload_bytes=MB))
+        for method, path in (("GET", "/"), ("GET", "/static/a.js"), ("PUT", f"{gate.UPLOADS}a/f")):
+            status, said = await app.ask(method, path, host="evil")
+            assert (status, "--name HOST" in said) == (421, True)
+        assert app.n_seen == 0
+        assert (await app.ask("GET", gate.HEALTH, host="evil"))[0] == 204
 
     play(scene())
 

@@ -120,6 +120,10 @@ def misbehave() -> None:
             sys.stdout.write("x" * 1_000_000)
     elif MODE == "silent":
         time.sleep(60)
+    elif MODE == "talks for ever":
+        while True:
+            say(json.dumps({"phase": "still at it"}))
+            time.sleep(0.01)
     elif MODE == "segmentation fault":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif MODE == "leaves":

@@ -92,7 +92,7 @@ def test_such_files_are_refused_where_nothing_keeps_their_code_from_files(tmp_pa
     model.write_bytes(pickle.dumps(Hostile(f"from pathlib import Path; Path({str(marker)!r}).touch()")))
     sample = find_sample("credit")
     data = sample.data
-    process = ModelProcess(tmp_path, [data, model], None, ends_with_thread=True, newest_landlock=0)
+    process = ModelProcess(tmp_path, [data, model], None, newest_landlock=0)
     try:
         process.greet()
         with pytest.raises(ModelError, match="refused on this system although they were allowed: without Landlock"):

@@ -177,6 +177,32 @@ def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunC
 
 
 @NEEDS_PROC
+def test_a_process_that_does_not_leave_by_itself_ends_with_its_program_too(store: RunStore, config: RunConfig) -> None:
+    """One that was started as a new interpreter, by a thread that has ended."""
+    program = (
+        "import sys, threading; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from worker_cases import census_config; from fairness_engine.model_process.pool import Evaluator\n"
+        "from fairness_engine.model_process.questions import Summary\n"
+        "from fairness_engine.store.store import RunStore\n"
+        "store = RunStore(Path(sys.argv[1])); config = census_config(store); evaluator = Evaluator(store)\n"
+        "for _ in range(2):\n"
+        "    asks = threading.Thread(target=lambda: print(evaluator.ask(config, Summary()) is not None, flush=True))\n"
+        "    asks.start(); asks.join()\n"
+        "print(evaluator.protections['ends_with_parent'], flush=True); input()\n"
+    )
+    folder = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", program, str(store.workspace), str(folder)]
+    alone = {**os.environ, "EVENHAND_NO_FORK": "1"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parent, env=alone) as page:
+        assert page.stdout is not None
+        assert [page.stdout.readline() for _ in range(3)] == [b"True\n"] * 3
+        (child,) = model_processes(store.workspace, page.pid)
+        os.kill(child, signal.SIGSTOP)
+        page.kill()
+    wait_for(lambda: process_start_time(child) is None, 5)
+
+
+@NEEDS_PROC
 def test_no_more_than_so_many_processes_are_kept(store: RunStore, config: RunConfig) -> None:
     evaluator = Evaluator(store, max_open=2)
     for threshold in (0.3, 0.4, 0.5):

@@ -179,7 +179,7 @@ def test_files_that_lost_their_names_are_counted_while_they_are_held(tmp_path: P
 
 
 def test_a_process_that_takes_too_much_is_ended_and_it_is_said_why(tmp_path: Path) -> None:
-    process = ModelProcess(tmp_path, [], None, ends_with_thread=True)
+    process = ModelProcess(tmp_path, [], None)
     try:
         process.greet()
         assert process.protections["folder_size"]

@@ -287,7 +287,7 @@ def test_more_requests_than_a_fork_server_can_take_do_not_block_whoever_asks(ser
 
 
 def model_process(tmp_path: Path) -> ModelProcess:
-    process = ModelProcess(tmp_path, [], tmp_path / "log", loops=(Loops.MODELS,), ends_with_thread=True)
+    process = ModelProcess(tmp_path, [], tmp_path / "log", loops=(Loops.MODELS,))
     process.greet()
     return process
 

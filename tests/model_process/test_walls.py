@@ -24,6 +24,13 @@ ALLOW = 0x7FFF0000
 KILL = 0x80000000
 EPERM = 0x00050000 | errno.EPERM
 ENOSYS = 0x00050000 | errno.ENOSYS
+REFUSED = """
+socket connect bind listen sendmsg execve execveat tkill ptrace process_vm_readv process_vm_writev rt_sigqueueinfo mount
+chroot unshare setns bpf perf_event_open keyctl userfaultfd init_module kexec_load open_by_handle_at fchmod fchown
+truncate setxattr utimensat setpriority ioprio_set shmget shmat msgget semget mq_open memfd_create mlockall mknodat
+inotify_init1 inotify_add_watch fanotify_init pidfd_open pidfd_send_signal io_uring_setup move_mount
+"""
+"""What no processor's filter may let through, written down a second time: a line that is lost there is missed here."""
 
 
 def verdict(program: list[seccomp._Instruction], audit: int, number: int, *arguments: int) -> int:
@@ -56,6 +63,7 @@ def test_the_filter_refuses_what_it_must_and_nothing_else(name: str) -> None:
         return verdict(program, machine.audit, number, *arguments)
 
     refused = {**seccomp._EVERYWHERE, **machine.refused}
+    assert set(REFUSED.split()) <= set(refused)
     special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, *machine.scheduling, 435, 437}
     special |= {machine.socketpair}
     for number in range(500):

@@ -75,6 +75,23 @@ def test_the_options_reach_the_app_through_the_environment(
     assert "can run any code" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "is_said"),
+    [((), None, None), (("--for-others",), None, "1"), (("--name", "bias.example.org"), "bias.example.org", "1")],
+)
+def test_an_option_says_that_others_reach_the_server(
+    options: tuple[str, ...], name: str | None, is_said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[str | None] = []
+    monkeypatch.setattr(launcher, "serve", lambda port, host, name: served.append(name))
+    monkeypatch.setattr(launcher, "announce", lambda *_: None)
+    monkeypatch.setenv("EVENHAND_WORKSPACE", "")
+    monkeypatch.setenv("EVENHAND_FOR_OTHERS", "")  # and is taken back after the test
+    monkeypatch.delenv("EVENHAND_FOR_OTHERS")
+    launcher.main([*options, "--workspace", str(tmp_path / "w"), "--no-browser"])
+    assert (served, os.environ.get("EVENHAND_FOR_OTHERS")) == ([name], is_said)
+
+
 def test_without_the_option_unsafe_formats_stay_as_the_environment_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,16 @@ def test_silence_ends_a_run(store: RunStore, monkeypatch: pytest.MonkeyPatch) ->
     assert "gave no answer for" in (run.message or "")
 
 
+def test_a_process_that_talks_without_end_is_stopped_and_not_called_silent(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MAX_RUN_SECONDS", 1.0)
+    monkeypatch.setitem(kinds.KINDS, "search", replace(kinds.SEARCH, grace_seconds=0.0))
+    run = work(store, "talks for ever")
+    assert run.state is RunState.CRASHED
+    assert re.fullmatch(r"The model was not done after \d+ seconds and was stopped\.", run.message or "")
+
+
 def test_a_model_that_does_not_open_in_time_ends_a_run(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "LOAD_SECONDS", 0.3)
     run = work(store, "open: silent")
@@ -230,7 +241,7 @@ def test_a_process_that_does_not_listen_is_given_up(
     monkeypatch.setattr(model_process, "_SEND_SECONDS", 0.3)
     model = tmp_path / "model"
     model.write_text("deaf")
-    process = ModelProcess(store.workspace, [model, model], None, loops=(), ends_with_thread=True)
+    process = ModelProcess(store.workspace, [model, model], None, loops=())
     process.greet()
     with pytest.raises(model_process.ProcessError, match="does not listen"):
         process.ask("open", 5, padding="x" * 10_000_000)
@@ -276,7 +287,7 @@ def test_the_log_takes_so_much_and_no_more(tmp_path: Path, store: RunStore, monk
     model = tmp_path / "model"
     log = tmp_path / "log"
     model.write_text("deep")  # its parser complains at length
-    process = ModelProcess(store.workspace, [model], log, loops=(), ends_with_thread=True)
+    process = ModelProcess(store.workspace, [model], log, loops=())
     wait_for(lambda: not process.is_alive)
     process.close()
     assert log.stat().st_size == 10

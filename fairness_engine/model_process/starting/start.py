@@ -20,6 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -235,6 +236,8 @@ class _OwnServers:
 
 
 _own = _OwnServers()
+_starts_interpreters = ThreadPoolExecutor(1, "starts-interpreters")
+"""A thread that stays: the kernel ends a child that ends with its parent when the *thread* ends that started it."""
 
 
 def get_ready(workspace: Path, *, ahead: bool = True, stands_by: bool = False) -> None:
@@ -359,7 +362,6 @@ def start(
     folder: Path,
     environment: Mapping[str, str],
     ends_with_owner: bool,
-    parent_thread_stays: bool = True,
 ) -> Started:
     """Start a program in a process and a session of its own.
 
@@ -372,8 +374,6 @@ def start(
         environment: all of it.
         ends_with_owner: it ends when this process does (``--parent`` is added to its arguments); one that does not may
             start programs itself.
-        parent_thread_stays: false where the calling thread may end before the program: a new interpreter can then not
-            be told to end with this process.
 
     Raises:
         OSError: it cannot be started.
@@ -385,18 +385,22 @@ def start(
         forked = server.fork(wanted, arguments, streams=streams, folder=folder, environment=environment)
         if forked is not None:
             return forked
-    told = [*arguments, *(["--parent", str(os.getpid())] if ends_with_owner and parent_thread_stays else [])]
+    told = [*arguments, *(["--parent", str(os.getpid())] if ends_with_owner else [])]
     stdin, stdout, stderr = streams
-    return subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-P", "-m", program, *told],
-        bufsize=0,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        cwd=folder,
-        env=dict(environment),
-        start_new_session=True,
-    )
+
+    def interpreter() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-m", program, *told],
+            bufsize=0,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+        )
+
+    return _starts_interpreters.submit(interpreter).result()
 
 
 def fork_command(arguments: Sequence[str]) -> ForkedProgram | None:

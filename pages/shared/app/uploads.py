@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
 from fairness_engine.errors import EvenhandError, InputError
+from fairness_engine.runs.limits import NO_ROOM
 from pages.shared.app import session
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def _read_once(file: UploadedFile | None, key: str, read: Callable[[UploadedFile
         del known[widget]
     if file is not None and widget not in known:
         try:
+            if file.type == NO_ROOM:
+                raise InputError("This server reads as many uploads as it can. Drop the file again in a minute.")
             known[widget] = file.file_id, read(file)
         except EvenhandError as error:
             known[widget] = file.file_id, error.with_traceback(None)

@@ -14,9 +14,13 @@ from datetime import UTC, datetime
 
 THIN_SPACE = "\u202f"
 """Narrow, and does not break the line."""
+_JOINER = "\u2060"
+"""Is not seen and takes no room."""
 DASH = "\N{EN DASH}"
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_ADDRESSES = re.compile(r"(?i)(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@)")
+"""Where text becomes a link by itself, escaped or not: an address of a page or of a person."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SPACES = re.compile(rf"[^\S{THIN_SPACE}]+")
 _MAX_DECIMALS = 4
@@ -226,8 +230,10 @@ def listed(names: list[str] | tuple[str, ...], most: int = 6) -> str:
 
 
 def markdown(text: object) -> str:
-    """Text of a user or a file, safe inside markdown; the thin spaces of our numbers stay."""
-    return _MARKDOWN.sub(r"\\\1", _SPACES.sub(" ", str(text)).strip())
+    """Text of a user or a file, safe inside markdown; the thin spaces of our numbers stay, and addresses are no links:
+    nobody knows where they lead."""
+    inert = _ADDRESSES.sub(_JOINER, _SPACES.sub(" ", str(text)).strip())
+    return _MARKDOWN.sub(r"\\\1", inert)
 
 
 def escaped(text: object) -> str:

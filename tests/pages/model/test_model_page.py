@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import ModelInput
+from fairness_engine.store.environment import unsafe_formats_allowed
 from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
 from pages.model import reading, view
@@ -127,13 +128,15 @@ def test_a_wrong_fit_is_explained_and_the_way_can_be_chosen(open_app: OpenApp, s
     assert saved.model_input is ModelInput.ONE_HOT
 
 
+@pytest.mark.parametrize(("word", "is_yes"), [("1", True), ("Yes", True), ("on", True), ("0", False), ("", False)])
 def test_unsafe_formats_are_named_where_the_operator_accepts_them(
-    open_app: OpenApp, review: Review, monkeypatch: pytest.MonkeyPatch
+    word: str, is_yes: bool, open_app: OpenApp, review: Review, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EVENHAND_UNSAFE_FORMATS", "1")
+    monkeypatch.setenv("EVENHAND_UNSAFE_FORMATS", word)
     text = said.text_of(open_app(MODEL, review=review.id))
-    assert "pickle and joblib" in text
-    assert "run code when they are opened" in text
+    assert ("pickle and joblib" in text) is is_yes
+    assert ("run code when they are opened" in text) is is_yes
+    assert unsafe_formats_allowed() is is_yes, "the page and the engine mean the same"
 
 
 def test_a_second_visit_does_not_ask_again(open_app: OpenApp, review: Review, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def plain(app: AppTest) -> str:
 
 def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, finished: Finished) -> None:
     assert open_pairs(open_app, finished, pair="3").subheader[0].value == "Pair 3"
-    for wrong in ("0", "-1", "99999999999999999999999", "abc", "²"):
+    for wrong in ("0", "-1", "99999999999999999999999", "9" * 5_000, "abc", "²"):
         app = open_pairs(open_app, finished, pair=wrong)
         assert said.errors_of(app) == [], wrong
         assert app.subheader[0].value == "Pair 1", wrong

@@ -67,6 +67,18 @@ def test_six_uploads_leave_nothing_in_memory(
     assert store.file(data_id).name == "people5.csv"
 
 
+def test_an_upload_that_the_server_had_no_room_for_is_one_sentence_and_the_next_is_read(
+    open_app: OpenApp, store: RunStore, held: list[MemoryUploadedFileManager]
+) -> None:
+    app = open_app(DATA, review=store.create_review("People").id)
+    app.file_uploader(key="csv_0").set_value(("refused", b"", limits.NO_ROOM))
+    assert said.errors_of(app.run()) == [
+        "This server reads as many uploads as it can. Drop the file again in a minute."
+    ]
+    assert said.errors_of(upload(app, CSV, "people.csv", "csv_0")) == []
+    assert n_files(held) == 0
+
+
 def test_a_refused_upload_leaves_memory_and_is_read_once_and_refused_as_long_as_it_is_shown(
     open_app: OpenApp,
     store: RunStore,

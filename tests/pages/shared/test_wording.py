@@ -81,4 +81,9 @@ def test_text_of_others_cannot_become_markup() -> None:
     for character in "<>*[]():$`#":
         assert f"\\{character}" in wording.markdown(hostile)
     assert "\n" not in wording.markdown(hostile)
+    for address in ("http://a.b", "HTTPS://a.b", "www.a.b", "me@a.b"):
+        shown = wording.markdown(address).replace("\\", "")
+        assert address not in shown
+        assert shown.replace("\u2060", "") == address
+    assert wording.markdown("https and www") == "https and www"
     assert wording.escaped('<a href="x">&') == "&lt;a href=&quot;x&quot;&gt;&amp;"

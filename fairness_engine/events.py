@@ -49,7 +49,7 @@ class PairsMeasured:
     """The plausibility of the next pairs, in the order they were found: they are told of first and measured later.
 
     Args:
-        distance, n_unseen: as in ``Pairs``, ``(n_pairs,)`` each.
+        distance, n_unseen: as in ``Pairs``, ``(n_pairs, 2)`` each.
     """
 
     distance: FloatArray
@@ -247,7 +247,8 @@ def _read_pairs(body: dict[str, Any]) -> Pairs:
     n = len(pairs.first)
     if pairs.first.ndim != 2 or pairs.first.shape != pairs.second.shape:
         raise ValueError("rows of pairs")
-    if any(getattr(pairs, each.name).shape != (n,) for each in fields(Pairs)[2:]):
+    shapes = dict.fromkeys(("distance", "n_unseen"), (n, 2))
+    if any(getattr(pairs, each.name).shape != shapes.get(each.name, (n,)) for each in fields(Pairs)[2:]):
         raise ValueError("columns of pairs")
     return pairs
 

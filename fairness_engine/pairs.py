@@ -22,10 +22,10 @@ class Pairs:
             there are more than two.
         decision_first, decision_second: their classes ``(n_pairs,)``.
         evaluation: evaluations spent when the pair was found ``(n_pairs,)``; the order of discovery.
-        distance: from the nearest real row ``(n_pairs,)``, 0 to 1; NaN where it was not measured (see
-            ``plausibility``).
-        n_unseen: pairs of values of the person that never occur together in the data though they should ``(n_pairs,)``;
-            -1 where it was not measured.
+        distance: of the two persons to their nearest real rows ``(n_pairs, 2)``, 0 to 1; NaN where it was not measured
+            (see ``plausibility``).
+        n_unseen: pairs of values of each person that practically never occur together in the data though they should
+            ``(n_pairs, 2)``; -1 where it was not measured.
     """
 
     first: FloatArray
@@ -35,16 +35,39 @@ class Pairs:
     decision_first: IntArray
     decision_second: IntArray
     evaluation: IntArray
-    distance: FloatArray = field(default_factory=lambda: np.empty(0))
-    n_unseen: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    distance: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
+    n_unseen: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     def __post_init__(self) -> None:
         """What was left out was not measured."""
         n = len(self.first)
         if n and not self.distance.size:
-            object.__setattr__(self, "distance", np.full(n, np.nan))
+            object.__setattr__(self, "distance", np.full((n, 2), np.nan))
         if n and not self.n_unseen.size:
-            object.__setattr__(self, "n_unseen", np.full(n, NOT_MEASURED))
+            object.__setattr__(self, "n_unseen", np.full((n, 2), NOT_MEASURED))
+
+    @property
+    def is_measured(self) -> BoolArray:
+        """Whether something is known of a pair's plausibility ``(n_pairs,)``; of earlier versions it is known of the
+        first person only, without the protected attributes.
+        """
+        return ~np.isnan(self.distance[:, 0])
+
+    def is_plausible(self, limit: float) -> BoolArray:
+        """Which persons are near enough to the data and have no values that practically never occur together
+        ``(n_pairs, 2)``; false where it was not measured.
+
+        Args:
+            limit: the largest distance of a plausible person (see ``Plausibility.limit``).
+        """
+        return np.asarray((self.distance <= limit) & (self.n_unseen == 0))
+
+    def plausible_texts(self, limit: float) -> tuple[list[str], list[str]]:
+        """``true``, ``false`` or nothing of every first and of every second person, as files have it."""
+        known = np.where(
+            np.isnan(self.distance) | np.isnan(limit), "", np.where(self.is_plausible(limit), "true", "false")
+        )
+        return known[:, 0].tolist(), known[:, 1].tolist()
 
     def __len__(self) -> int:
         return len(self.first)
@@ -58,7 +81,7 @@ class Pairs:
         rows = np.empty((0, n_columns))
         numbers = np.empty(0)
         codes = np.empty(0, np.int64)
-        return Pairs(rows, rows, numbers, numbers, codes, codes, codes, numbers, codes)
+        return Pairs(rows, rows, numbers, numbers, codes, codes, codes)
 
     @staticmethod
     def concatenate(batches: list[Pairs], n_columns: int) -> Pairs:

@@ -364,7 +364,7 @@ def answer_problems(config: RunConfig, answer: Any) -> list[str]:
         case PersonAssessed():
             [column.text(value) for column, value in zip(inputs, answer.neighbour.tolist(), strict=True)]
             [(inputs[pair.first], inputs[pair.second]) for pair in answer.unseen]
-            return [] if 0 <= answer.distance <= 1 else ["distance"]
+            return [] if all(0 <= person.distance <= 1 for person in answer) else ["distance"]
         case GroupReport():
             rates = [group.selection.share for table in answer.tables for group in table.groups if group.n_rows]
             [(table.verdict, table.most_favoured) for table in answer.tables]

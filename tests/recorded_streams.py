@@ -272,7 +272,7 @@ def questions(recorded: Recorded) -> dict[str, Question[Any]]:
         CanRetrain(),
         WhyNotCertifiable(),
         CheckGradients(),
-        Plausible(rows[0]),
+        Plausible(rows[:2]),
         Shap(np.concatenate([pair.first, pair.second])),
         FindWhere(Distribution.UNIFORM, 3),
         GroupFigures(FigureSettings((("sex",), ("race",), ("sex", "race")))),

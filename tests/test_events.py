@@ -43,22 +43,29 @@ def test_pairs_that_were_not_measured_say_so_and_measured_ones_keep_their_figure
     pairs = some_pairs()
     assert np.isnan(pairs.distance).all()
     assert (pairs.n_unseen == -1).all()
-    measured = replace(pairs, distance=np.array([0.0, 0.1, 0.2]), n_unseen=np.array([0, 1, 2]))
+    measured = replace(
+        pairs, distance=np.array([[0.0, 1], [0.1, 1], [0.2, 1]]), n_unseen=np.array([[0, 5], [1, 5], [2, 5]])
+    )
     both = Pairs.concatenate([measured[1:], pairs[:1]], 4)
-    assert both.distance[:2].tolist() == [0.1, 0.2]
-    assert np.isnan(both.distance[2])
-    assert both.n_unseen.tolist() == [1, 2, -1]
+    assert both.distance[:2].tolist() == [[0.1, 1], [0.2, 1]]
+    assert np.isnan(both.distance[2]).all()
+    assert both.n_unseen.tolist() == [[1, 5], [2, 5], [-1, -1]]
+    assert both.is_measured.tolist() == [True, True, False]
+    assert both.is_plausible(0.5).tolist() == [[False, False]] * 3
+    assert measured.is_plausible(1.0).tolist() == [[True, False], [False, False], [False, False]]
+    assert measured.plausible_texts(1.0) == (["true", "false", "false"], ["false"] * 3)
+    assert both.plausible_texts(1.0)[0][2] == ""
     back = from_line(to_line(PairsFound(measured)))
     assert isinstance(back, PairsFound)
     assert (back.pairs.distance == measured.distance).all()
 
 
 def test_measures_keep_every_bit() -> None:
-    measured = PairsMeasured(np.array([1 / 3, np.nan]), np.array([2, -1]))
+    measured = PairsMeasured(np.array([[1 / 3, 0.5], [np.nan, np.nan]]), np.array([[2, 0], [-1, -1]]))
     back = from_line(to_line(measured))
     assert isinstance(back, PairsMeasured)
     assert np.array_equal(back.distance, measured.distance, equal_nan=True)
-    assert back.n_unseen.tolist() == [2, -1]
+    assert back.n_unseen.tolist() == [[2, 0], [-1, -1]]
 
 
 @pytest.mark.parametrize(

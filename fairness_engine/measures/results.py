@@ -98,10 +98,13 @@ class PlausibleCounts:
     Args:
         limit: the largest distance of a plausible person.
         n_reference, n_different: people of the data that distances are to, and different ones among them.
-        n_measured, n_unmeasured: people of pairs.
-        n_far, n_with_unseen, n_implausible: too far, with unseen values, either.
+        n_measured, n_unmeasured: pairs.
+        n_far, n_with_unseen, n_implausible: of them, with a person who is too far, has values that practically never
+            occur together, or either.
         n_outside: that break constraints of the data.
-        median_distance: ``None`` before anybody was measured.
+        median_distance: of the person of each pair who is further away; ``None`` before a pair was measured.
+        n_one_person: with one implausible person and one plausible one; ``None`` in results of earlier versions, which
+            looked at what both people of a pair share.
     """
 
     limit: Proportion
@@ -114,10 +117,17 @@ class PlausibleCounts:
     n_implausible: Count = 0
     n_outside: Count = 0
     median_distance: Proportion | None = None
+    n_one_person: Count | None = None
+
+    @property
+    def n_plausible(self) -> int:
+        """Pairs of two plausible people."""
+        return self.n_measured - self.n_implausible
 
     def __post_init__(self) -> None:
         hold(self.n_reference <= self.n_different or not self.n_different, "people of the data")
         either = self.n_far + self.n_with_unseen  # earlier versions did not tell them apart
         hold(max(self.n_far, self.n_with_unseen) <= self.n_implausible, "implausible people")
         hold(not either or self.n_implausible <= either, "implausible people")
-        hold(max(self.n_implausible, self.n_outside) <= self.n_measured, "people who were measured")
+        hold(max(self.n_implausible, self.n_outside) <= self.n_measured, "pairs that were measured")
+        hold((self.n_one_person or 0) <= self.n_implausible, "implausible people")

@@ -70,12 +70,13 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
     """
     n = len(pairs)
     numbers = (pairs.first, pairs.second, pairs.score_first, pairs.score_second)
-    codes = (pairs.decision_first, pairs.decision_second, pairs.evaluation, pairs.n_unseen)
+    codes = (pairs.decision_first, pairs.decision_second, pairs.evaluation)
     is_right = (
         pairs.first.shape == pairs.second.shape == (n, n_columns)
         and all(array.dtype == np.float64 and bool(np.isfinite(array).all()) for array in numbers)
         and all(array.dtype == np.int64 for array in codes)
-        and all(array.shape == (n,) for array in (*numbers[2:], *codes, pairs.distance))
+        and all(array.shape == (n,) for array in (*numbers[2:], *codes))
+        and len(pairs.distance) == n
         and is_measured_or_not(pairs.distance, pairs.n_unseen)
     )
     if not is_right:
@@ -83,13 +84,16 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
 
 
 def is_measured_or_not(distance: NDArray[Any], n_unseen: NDArray[Any]) -> bool:
-    """Whether every pair has a distance of 0 to 1 and a count of 0 or more, or neither; and the types are right."""
-    if distance.dtype != np.float64 or n_unseen.dtype != np.int64 or distance.ndim != 1:
+    """Whether both people of every pair have a distance of 0 to 1 and a count of 0 or more, or neither has; and the
+    types are right.
+    """
+    if distance.dtype != np.float64 or n_unseen.dtype != np.int64 or distance.ndim != 2 or distance.shape[1] != 2:
         return False
     is_measured = ~np.isnan(distance)
     figures = distance[is_measured]
     return bool(
         distance.shape == n_unseen.shape
+        and np.array_equal(is_measured[:, 0], is_measured[:, 1])
         and ((figures >= 0) & (figures <= 1)).all()
         and np.array_equal(is_measured, n_unseen >= 0)
         and (n_unseen[~is_measured] == NOT_MEASURED).all()

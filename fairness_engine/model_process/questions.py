@@ -360,24 +360,30 @@ class _CardFields(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Plausible(Question["PersonAssessed"]):
-    """Could this person exist? A row of the engine ``(n_columns,)``."""
+class Plausible(Question["tuple[PersonAssessed, ...]"]):
+    """Could these people exist? Rows of the engine ``(n_people, n_columns)``."""
 
     name = "plausible"
-    row: FloatArray
+    rows: FloatArray
 
     def content(self) -> dict[str, Any]:
-        return {"row": pack_array(self.row[None])}
+        return {"rows": pack_array(self.rows)}
 
-    def read(self, reply: dict[str, Any], target: Target) -> PersonAssessed:
+    def read(self, reply: dict[str, Any], target: Target) -> tuple[PersonAssessed, ...]:
         from fairness_engine.measures.plausibility.plausibility import PersonAssessed
 
         inputs = target.schema.inputs
-        person = PersonAssessed.from_json(reply["plausible"], len(inputs))
-        is_known = all(0 <= v < len(c.codes) for v, c in zip(person.neighbour, inputs, strict=True) if c.codes)
-        if not is_known or person.distance > 1:
-            raise breach("it sent a neighbour who cannot be")
-        return person
+        people = tuple(PersonAssessed.from_json(each, len(inputs)) for each in reply["plausible"])
+        if len(people) != len(self.rows):
+            raise breach("it assessed other people")
+        for person in people:
+            ranges = [each for pair in person.unseen for each in (pair.first, pair.second)]
+            named = [*enumerate(person.neighbour), *((each.column, each.low) for each in ranges)]
+            named += [(each.column, each.high) for each in ranges]
+            is_known = all(0 <= value < len(inputs[i].codes) for i, value in named if inputs[i].codes)
+            if not is_known or person.distance > 1:
+                raise breach("it sent a neighbour who cannot be")
+        return people
 
 
 @dataclass(frozen=True)

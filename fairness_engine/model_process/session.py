@@ -234,9 +234,9 @@ class ModelSession:
         least, most = extreme_decisions(self.model, self.domain, unpack_array(rows))
         return {"least": pack_array(least), "most": pack_array(most)}
 
-    def plausible(self, row: Any) -> dict[str, Any]:
-        """What is known of one person ``(1, n_columns)``, packed: could they exist?"""
-        return {"plausible": self.plausibility.assess(unpack_array(row)[0]).to_json()}
+    def plausible(self, rows: Any) -> dict[str, Any]:
+        """What is known of people ``(n_people, n_columns)``, packed: could they exist?"""
+        return {"plausible": [self.plausibility.assess(row).to_json() for row in unpack_array(rows)]}
 
     def simplify(self, pair: Any) -> dict[str, Any]:
         """The plainest form of one pair; both packed."""

@@ -130,8 +130,9 @@ class Compared:
         per_second: the same by second.
         success_rate: individuals found by individuals tried.
         diversity: leaves of the surrogate tree that 1,000 finds lie in (see ``diversity``).
-        plausible_share: of the pairs whose plausibility was measured.
-        median_distance: of a run's pairs to the nearest real row.
+        plausible_share: pairs of two plausible people, of those that were measured.
+        plausible_per_1000_rows: ``per_1000_rows`` times that share.
+        median_distance: to the nearest real row, of the person of each pair who is further away.
         share_of_all: of the discriminatory individuals there are, where they were counted.
         by_evaluations, by_seconds: how the finds came in.
     """
@@ -148,6 +149,7 @@ class Compared:
     success_rate: Spread | None
     diversity: Spread | None
     plausible_share: Spread | None
+    plausible_per_1000_rows: Spread | None
     median_distance: Spread | None
     share_of_all: Spread | None
     by_evaluations: Curve
@@ -312,6 +314,9 @@ def _compared(
         success_rate=spread(lambda each: _ratio(each.run.n_found, each.run.n_tried)),
         diversity=spread(lambda each: None if each.results.diversity is None else each.results.diversity.per_1000),
         plausible_share=spread(_plausible_share),
+        plausible_per_1000_rows=spread(
+            lambda each: _times(_ratio(1000 * each.run.n_found, each.run.evaluations), _plausible_share(each))
+        ),
         median_distance=spread(
             lambda each: None if each.results.plausibility is None else each.results.plausibility.median_distance
         ),
@@ -323,8 +328,11 @@ def _compared(
 
 def _plausible_share(told: _Told) -> float | None:
     found = told.results.plausibility
-    implausible = None if found is None else _ratio(found.n_implausible, found.n_measured)
-    return None if implausible is None else 1.0 - implausible
+    return None if found is None else _ratio(found.n_plausible, found.n_measured)
+
+
+def _times(figure: float | None, share: float | None) -> float | None:
+    return None if figure is None or share is None else figure * share
 
 
 def _ratio(part: float, whole: float | None) -> float | None:

@@ -14,14 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairness_engine.errors import RunError
-from fairness_engine.pairs import Pairs
+from fairness_engine.pairs import NOT_MEASURED, Pairs
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.whole_files import whole_file
 
 _NUMBERS = {"score_a": "score_first", "score_b": "score_second"}
 _CODES = {"decision_a": "decision_first", "decision_b": "decision_second", "evaluation": "evaluation"}
-_MEASURED = {"distance": "distance", "n_unseen": "n_unseen"}
-"""Columns that files of earlier versions lack."""
+_MEASURED = {"distance": np.nan, "n_unseen": NOT_MEASURED}
+"""Two columns each, ``distance_a`` and ``distance_b``. Files of earlier versions have one, without the ending, of what
+the two people share; or none.
+"""
 
 
 def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
@@ -29,7 +31,8 @@ def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
     names = config.schema.names
     columns: dict[str, Any] = {f"a.{name}": pairs.first[:, i] for i, name in enumerate(names)}
     columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.protected}
-    columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES, **_MEASURED}.items()}
+    columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES}.items()}
+    columns |= {f"{name}_{side}": getattr(pairs, name)[:, k] for name in _MEASURED for k, side in enumerate("ab")}
     table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
     with whole_file(path) as file:
         pq.write_table(table, file, compression="zstd")
@@ -49,17 +52,21 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
         second = first.copy()
         for name in config.scope.protected:
             second[:, config.schema.index(name)] = table[f"b.{name}"].to_numpy()
-        present = {
-            **_NUMBERS,
-            **_CODES,
-            **{name: field for name, field in _MEASURED.items() if name in table.schema.names},
-        }
-        values = {field: table[name].to_numpy().copy() for name, field in present.items()}
+        values = {field: table[name].to_numpy().copy() for name, field in {**_NUMBERS, **_CODES}.items()}
+        values |= {name: _measured(table, name, unknown) for name, unknown in _MEASURED.items()}
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:  # Parquet's own say either
         raise RunError(f"The stored pairs in {path.name} are damaged ({type(error).__name__}). Run again.") from None
     return Pairs(first, second, **values)
+
+
+def _measured(table: pa.Table, name: str, unknown: float) -> np.ndarray[Any, Any]:
+    """What was measured of both people ``(n_pairs, 2)``."""
+    given = [f"{name}_a", f"{name}_b"] if f"{name}_a" in table.schema.names else [name]
+    known = [table[each].to_numpy() for each in given if each in table.schema.names]
+    missing = [np.full(table.num_rows, unknown)] * (2 - len(known))
+    return np.stack([*known, *missing], axis=1).astype(np.int64 if unknown == NOT_MEASURED else np.float64)
 
 
 def _matrix(table: pa.Table, names: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -71,6 +71,12 @@ COLUMNS = (
         _figure,
     ),
     Column(
+        "Plausible per 1\u202f000 rows",
+        "The same, of pairs of two people who could exist. It goes by the pairs that were measured.",
+        "plausible_per_1000_rows",
+        _figure,
+    ),
+    Column(
         "Per second",
         "Found for every second of work. It depends on this machine, and on what else worked at the time.",
         "per_second",
@@ -91,15 +97,15 @@ COLUMNS = (
     ),
     Column(
         "Plausible",
-        "Share of the pairs whose person could exist: not further from your data than real rows are from one another, "
-        "and without values that never occur together.",
+        "Share of the pairs whose two people could exist, protected values included: not further from your data than "
+        "real rows are from one another, and without values that practically never occur together.",
         "plausible_share",
         _percent,
     ),
     Column(
         "Distance",
-        "Distance of the found people to the nearest row of your data, the median of each run. 0 is a row of your "
-        "data.",
+        "Distance to the nearest row of your data of the person of each pair who is further away, the median of each "
+        "run. 0 is a row of your data.",
         "median_distance",
         _distance,
     ),

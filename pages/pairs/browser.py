@@ -55,7 +55,7 @@ def choose(
     shown = positions[:MAX_SHOWN]
     run_id = run.id
     ids = case_ids.index_of(run)
-    key = (run_id, len(pairs), shown.tobytes(), np.isnan(pairs.distance).sum())
+    key = (run_id, len(pairs), shown.tobytes(), pairs.is_measured.sum())
     table = kept("table", key, lambda: tables.arrow(pair_frame(domain, pairs, names, shown, ids)))
     clicked = tables.clicked_row(
         table,

@@ -82,7 +82,7 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
     if edits:
         _card(card, _couple(domain, pair, edited, answer, names, cases), is_edited=True)
     with left:
-        plausibility.draw(run, domain, edited[0], pair)
+        plausibility.draw(run, domain, edited, pair)
     with right:
         _flips(domain, edited, answer, names)
     shap.draw(run, domain, edited, names)

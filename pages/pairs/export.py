@@ -1,7 +1,8 @@
 """Pairs as a CSV file in the command line's long format, with the plausibility beside it.
 
-One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``distance``, ``n_unseen``; the last two are
-empty where a pair was not measured. Where the data has a column of ids, ``id`` and ``id_alike`` come last.
+One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``is_plausible``, ``distance``, ``n_unseen``;
+the last three are empty where a person was not measured. Where the data has a column of ids, ``id`` and ``id_alike``
+come last.
 """
 
 from __future__ import annotations
@@ -26,16 +27,22 @@ from pages.shared.app import wording
 from pages.shared.people import case_ids
 from pages.shared.people.case_ids import Index
 from pages.shared.people.decisions import Decisions
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.store import RunStore
 
-_PLAUSIBILITY = ("distance", "n_unseen")
+_PLAUSIBILITY = ("is_plausible", "distance", "n_unseen")
 
 
 def pairs_csv(
-    domain: Domain, pairs: Pairs, positions: IntArray, decisions: Decisions | None = None, ids: Index | None = None
+    domain: Domain,
+    pairs: Pairs,
+    positions: IntArray,
+    decisions: Decisions | None = None,
+    ids: Index | None = None,
+    limit: float = math.nan,
 ) -> bytes:
     """The pairs at ``positions`` as CSV in UTF-8.
 
@@ -47,21 +54,24 @@ def pairs_csv(
             favourable outcome, without them they are the model's codes, class numbers and scores of class 1.
         ids: of the data's people; with them the last columns have those of whoever stands in the data, and of those who
             are alike in everything but protected attributes.
+        limit: the largest distance of a plausible person.
 
     Texts that a spreadsheet would take for a formula are neutralised.
     """
     chosen = pairs[positions]
     columns = domain.schema.inputs
     sides = []
-    for side, rows, scores, classes in (
-        ("a", chosen.first, chosen.score_first, chosen.decision_first),
-        ("b", chosen.second, chosen.score_second, chosen.decision_second),
+    plausible = chosen.plausible_texts(limit)
+    for k, rows, scores, classes in (
+        (0, chosen.first, chosen.score_first, chosen.decision_first),
+        (1, chosen.second, chosen.score_second, chosen.decision_second),
     ):
         values = [_written(column, rows[:, i], is_human=decisions is not None) for i, column in enumerate(columns)]
         named = [export_text(decisions.name(code)) if decisions else code for code in classes.tolist()]
         numbers = (positions + 1).tolist()
         shown = decisions.shown(scores) if decisions else scores
-        own = [numbers, [side] * len(numbers), *values, shown.tolist(), named, *_plausibility(chosen)]
+        own = [numbers, ["ab"[k]] * len(numbers), *values, shown.tolist(), named]
+        own += [plausible[k], *_plausibility(chosen.distance[:, k], chosen.n_unseen[:, k])]
         known = () if ids is None else (ids.people.of(rows), ids.alike.of(rows))
         cases = [[export_text(joined(found)) for found in each] for each in known]
         sides.append(list(zip(*own, *cases, strict=True)))
@@ -76,10 +86,10 @@ def pairs_csv(
     return out.getvalue().encode("utf-8")
 
 
-def _plausibility(pairs: Pairs) -> tuple[list[float | None], list[int | None]]:
-    """Distance and number of unseen pairs of values of every pair."""
-    distances = [None if math.isnan(value) else value for value in pairs.distance.tolist()]
-    return distances, [None if n == NOT_MEASURED else n for n in pairs.n_unseen.tolist()]
+def _plausibility(distance: FloatArray, n_unseen: IntArray) -> tuple[list[float | None], list[int | None]]:
+    """Distance and number of unseen pairs of values of every person."""
+    distances = [None if math.isnan(value) else value for value in distance.tolist()]
+    return distances, [None if n == NOT_MEASURED else n for n in n_unseen.tolist()]
 
 
 def _written(column: Column, values: FloatArray, *, is_human: bool) -> list[object]:
@@ -112,14 +122,16 @@ def draw(
         )
         exports.ask_format("csv_pairs")
         used = names if is_human else None
+        measured = results_of(run).plausibility
+        limit = math.nan if measured is None else measured.limit
         ids = case_ids.index_of(run)
 
         def all_pairs() -> bytes:
             everything = store.pairs(run.id)
-            return _csv(domain, everything, np.arange(len(everything)), used, ids)
+            return pairs_csv(domain, everything, np.arange(len(everything)), used, ids, limit)
 
         def listed_pairs() -> bytes:
-            return _csv(domain, pairs, positions, used, ids)
+            return pairs_csv(domain, pairs, positions, used, ids, limit)
 
         _button(f"All {wording.counted(n_stored, 'pair')}", "all", run, all_pairs)
         if len(positions) < n_stored:
@@ -130,10 +142,3 @@ def _button(label: str, which: str, run: RunRecord, make: Callable[[], bytes]) -
     """The file is made when the button is pressed, not at every rerun."""
     name = f"evenhand-pairs-{run.id[:8]}{'' if which == 'all' else '-filtered'}"
     exports.offer_csv(label, make, name, f"csv_{which}", run_ids=(run.id,), is_open=True)
-
-
-def _csv(
-    domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions | None, ids: case_ids.Index | None
-) -> bytes:
-
-    return pairs_csv(domain, pairs, positions, names, ids)

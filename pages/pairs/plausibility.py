@@ -1,9 +1,10 @@
-"""Could the people of a pair exist? The nearest person in the data, values that never occur together, the user's
-constraints.
+"""Could the people of a pair exist? The person in the data nearest to each, values that practically never occur
+together, the user's constraints.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,47 +23,52 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
 
 _MOST_UNSEEN = 5
+_NEVER_OCCUR = "pairs of values practically never occur"
 
 
-def draw(run: RunRecord, domain: Domain, person: FloatArray, pair: Pairs) -> None:
-    """Draw what is known of one person of a pair; the other one shares all that is judged.
+def draw(run: RunRecord, domain: Domain, people: FloatArray, pair: Pairs) -> None:
+    """Draw what is known of the two people of a pair.
 
     Args:
         run: found the pair.
         domain: of the run.
-        person: a row of the engine ``(n_columns,)``, as it is shown.
+        people: rows of the engine ``(2, n_columns)``, as they are shown.
         pair: as the run stored it, for when the model's process cannot answer.
     """
     st.markdown("**Could they exist?**")
     try:
-        known = questions.ask(run.config, Plausible(person), "Looking for the nearest person in the data …")
+        known = questions.ask(run.config, Plausible(people), "Looking for the nearest people in the data …")
     except EvenhandError:  # the card has said why the model's process cannot answer
         st.markdown(stored_sentence(pair))
         return
-    st.markdown(verdict(domain, known, person))
-    for line in unseen_lines(domain, known):
-        st.markdown(line)
+    for side, assessed, person in zip("AB", known, people, strict=True):
+        st.markdown(f"**{side}** {verdict(domain, assessed, person)}")
+        for line in unseen_lines(domain, assessed):
+            st.markdown(line)
     st.caption(constraint_sentence(domain, known))
 
 
 def stored_sentence(pair: Pairs) -> str:
     """What the run stored of a pair."""
-    distance = float(pair.distance[0])
-    n_unseen = int(pair.n_unseen[0])
-    if np.isnan(distance):
+    if not pair.is_measured[0]:
         return "This was not measured."
-    unseen = wording.counted(n_unseen, "pair of values never occurs", "pairs of values never occur")
-    return f"Distance to the data {wording.share(distance)}; {unseen} together in it."
+    if np.isnan(pair.distance[0, 1]):
+        return "An earlier version measured what both people share, not the two people. Run it again."
+    sides = []
+    for side, distance, n_unseen in zip("AB", pair.distance[0].tolist(), pair.n_unseen[0].tolist(), strict=True):
+        unseen = wording.counted(n_unseen, "pair of values practically never occurs", _NEVER_OCCUR)
+        sides.append(f"**{side}** is {wording.share(distance)} from the data; {unseen} together in it.")
+    return " ".join(sides)
 
 
 def verdict(domain: Domain, known: PersonAssessed, person: FloatArray) -> str:
     """How far the nearest person is, and in what they differ, in markdown."""
     if known.distance == 0:
-        return "✓ Yes: protected attributes aside, this person is in the data."
+        return "is in the data, but see below." if known.unseen else "✓ is in the data."
     away = wording.share(known.distance)
     if known.distance > known.limit:
         opening = (
-            f"Hardly: {away} from the nearest person in the data, further than 99 % of real people are from each other "
+            f"hardly: {away} from the nearest person in the data, further than 99 % of real people are from each other "
             f"({wording.share(known.limit)})."
         )
     else:
@@ -70,7 +76,7 @@ def verdict(domain: Domain, known: PersonAssessed, person: FloatArray) -> str:
             f"{away} from the nearest person in the data; 99 % of real people have somebody within "
             f"{wording.share(known.limit)}."
         )
-        opening = ("✓ Yes: " if known.is_plausible else "Near the data, but see below: ") + opening
+        opening = ("✓ could: " if known.is_plausible else "is near the data, but see below: ") + opening
     return f"{opening} That person has {differences(domain, known, person)}."
 
 
@@ -86,29 +92,30 @@ def differences(domain: Domain, known: PersonAssessed, person: FloatArray) -> st
 
 
 def unseen_lines(domain: Domain, known: PersonAssessed) -> list[str]:
-    """One line for each two values that never occur together, in markdown."""
+    """One line for each two values that practically never occur together, in markdown."""
     inputs = domain.schema.inputs
     lines = []
     for pair in known.unseen[:_MOST_UNSEEN]:
-        first = inputs[pair.first]
-        second = inputs[pair.second]
-        values = f"{first.name} = {first.text(pair.first_value)} and {second.name} = {second.text(pair.second_value)}"
-        expected = f"{wording.count(pair.n_expected)} would be expected"
-        lines.append(f"≠ {wording.markdown(values)} never occur together in the data; {expected}.")
+        values = " and ".join(each.text(inputs[each.column]) for each in (pair.first, pair.second))
+        who = f"No more than {wording.count(pair.n_seen)}" if pair.n_seen else "None"
+        expected = f"by chance {wording.count(pair.n_expected)} would"
+        lines.append(f"≠ {who} of {wording.count(known.n_rows)} people has {wording.markdown(values)}; {expected}.")
     if len(known.unseen) > _MOST_UNSEEN:
         lines.append(f"{wording.count(len(known.unseen) - _MOST_UNSEEN)} more such pairs of values.")
     return lines
 
 
-def constraint_sentence(domain: Domain, known: PersonAssessed) -> str:
-    """Whether the review's own constraints hold: ranges, and attributes that must not vary."""
+def constraint_sentence(domain: Domain, known: Sequence[PersonAssessed]) -> str:
+    """Whether the review's own constraints hold for people: ranges, and attributes that must not vary."""
     ranges = (
         "All values lie in the ranges of the review."
-        if known.is_in_range
+        if all(person.is_in_range for person in known)
         else "A value lies outside the ranges of the review."
     )
     if not domain.scope.fixed:
         return ranges
     names = wording.markdown(wording.listed(domain.scope.fixed))
-    holds = "as in a row of the data" if known.is_fixed_seen else "unlike in any row of the data"
+    holds = (
+        "as in a row of the data" if all(person.is_fixed_seen for person in known) else "unlike in any row of the data"
+    )
     return f"{ranges} Not varied: {names}, {holds}."

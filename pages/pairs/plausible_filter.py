@@ -23,7 +23,7 @@ class PlausibleOnly:
     Args:
         limit: a larger distance to the data.
         learned_limit: the limit that the data itself suggests.
-        hides_unseen: values that never occur together in the data.
+        hides_unseen: values that practically never occur together in the data.
     """
 
     limit: float
@@ -32,9 +32,9 @@ class PlausibleOnly:
 
 
 def implausible(pairs: Pairs, only: PlausibleOnly) -> np.ndarray:
-    """Which pairs are implausible ``(n_pairs,)``; one that was not measured is not."""
-    is_far = pairs.distance > only.limit  # false for NaN
-    return np.asarray(is_far | (pairs.n_unseen > 0) if only.hides_unseen else is_far)
+    """Which pairs have an implausible person ``(n_pairs,)``; one that was not measured is not."""
+    is_far = (pairs.distance > only.limit).any(axis=1)  # false for NaN
+    return np.asarray(is_far | (pairs.n_unseen > 0).any(axis=1) if only.hides_unseen else is_far)
 
 
 def form(review_id: str, pairs: Pairs, result: PlausibleCounts | None) -> tuple[PlausibleOnly | None, bool]:
@@ -48,14 +48,14 @@ def form(review_id: str, pairs: Pairs, result: PlausibleCounts | None) -> tuple[
     Returns:
         What counts as implausible, ``None`` while nothing is measured; and whether implausible pairs are left out.
     """
-    if result is None or np.isnan(pairs.distance).all():
+    if result is None or not pairs.is_measured.any():
         return None, False
     is_on = st.toggle(
         "Plausible only",
         True,
         key=_switch(review_id),
-        help="Leaves out pairs of people who are unlike anybody in the data. A search invents people; some could not "
-        "exist.",
+        help="Leaves out pairs with a person who is unlike anybody in the data. A search invents people; some could "
+        "not exist.",
         persist_state="session",
     )
     with st.popover("What counts", icon=":material/tune:"):
@@ -80,10 +80,11 @@ def _choice(review_id: str, pairs: Pairs, learned: float) -> PlausibleOnly:
         persist_state="session",
     )
     hides_unseen = st.toggle(
-        "Leave out values that never occur together",
+        "Leave out values that practically never occur together",
         True,
         key=f"plausible_{review_id}_unseen",
-        help="Such as “Husband” and “Never married”: no row of the data has both, though 10 or more would by chance.",
+        help="Such as “Husband” and “Never married”, or “Female” and “Husband”: no row of the data has both though 10 "
+        "or more would by chance, or less than a hundredth of what chance would bring.",
         persist_state="session",
     )
     return PlausibleOnly(learned if percent == default else percent / 100, learned, hides_unseen)
@@ -121,12 +122,12 @@ def reason(only: PlausibleOnly) -> str:
         far = "further from the data than 99 % of real people are from each other"
     else:
         far = f"further than {wording.share(only.limit)} from the data"
-    return far + (", or with values that never occur together" if only.hides_unseen else "")
+    return f"a person {far}" + (", or with values that practically never occur together" if only.hides_unseen else "")
 
 
 def say_unmeasured(pairs: Pairs, positions: IntArray, *, is_active: bool) -> None:
     """How many of the listed pairs were not measured; they are listed with the others."""
-    n = int(np.isnan(pairs.distance[positions]).sum())
+    n = int((~pairs.is_measured[positions]).sum())
     if n:
         was = "was" if n == 1 else "were"
         when = "not measured yet" if is_active else "not measured"

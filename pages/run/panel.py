@@ -150,6 +150,8 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
     )
     live.tiles("tiles", tiles)
+    if plausible := phrases.plausible_pairs(record, results.plausibility):
+        st.caption(plausible)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
     _draw_latest(store, review, record)

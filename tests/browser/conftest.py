@@ -66,6 +66,7 @@ def open_page(chromium: BrowserContext, request: pytest.FixtureRequest) -> Itera
         if has_failed:
             tab.screenshot(f"failed/{request.node.name}-{number}")
             request.node.add_report_section("call", "server log", tab.server.log_text()[-4000:])
+            request.node.add_report_section("call", "errors of the page", "\n".join(tab.page_errors))
         tab.close()
     chromium.clear_cookies()
     assert [url for tab in opened for url in tab.external_requests] == []

@@ -144,7 +144,7 @@ def plausible(store: RunStore, run: RunRecord) -> np.ndarray:
     """Positions of the pairs that the list shows at first."""
     pairs = store.pairs(run.id)
     limit = store.results(run.id)["plausibility"]["limit"]
-    return np.flatnonzero((pairs.distance <= limit) & (pairs.n_unseen == 0))
+    return np.flatnonzero(pairs.is_plausible(limit).all(axis=1))
 
 
 def test_implausible_pairs_are_hidden_until_they_are_asked_for(app: AppPage, store: RunStore) -> None:

@@ -31,7 +31,9 @@ STOPPED = Stopped(StopReason.FOUND, 9, 0.5, 9, 9)
 
 
 class Numbers:
-    """Stands for what was learned: the distance of a row is its first value, every third has an unseen pair."""
+    """Stands for what was learned: the distance of a person is the first value, every third has an unseen pair; the
+    second person of every other pair is in the data.
+    """
 
     limit = 0.5
     n_reference = 7
@@ -41,11 +43,16 @@ class Numbers:
         self.gate = gate
         self.begun = threading.Event()
 
-    def measure(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
+    def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
         self.begun.set()
         if self.gate is not None:
             self.gate.wait(30)
-        return rows[:, 0].copy(), (np.rint(rows[:, 0] * 10_000) % 3 == 0).astype(np.int64)
+        number = np.rint(first[:, 0] * 10_000)
+        is_odd = number % 2
+        n_unseen = (number % 3 == 0).astype(np.int64)
+        return np.stack([first[:, 0], second[:, 0] * is_odd], axis=1), np.stack(
+            [n_unseen, n_unseen * is_odd.astype(np.int64)], axis=1
+        )
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         return np.flatnonzero(rows[:, 0] > 0.9)
@@ -72,7 +79,9 @@ def run(events: Iterator[Event], learned: Any, **options: Any) -> list[Event]:
 
 
 def measured(events: list[Event]) -> FloatArray:
-    return np.concatenate([event.distance for event in events if isinstance(event, PairsMeasured)] or [np.empty(0)])
+    """Distances of the people of pairs ``(n_pairs, 2)``."""
+    found = [event.distance for event in events if isinstance(event, PairsMeasured)]
+    return np.concatenate(found or [np.empty((0, 2))])
 
 
 def result(events: list[Event]) -> dict[str, Any]:
@@ -82,11 +91,11 @@ def result(events: list[Event]) -> dict[str, Any]:
 def test_every_pair_is_measured_in_order_before_the_last_event() -> None:
     events = run(search(1, 2500, 0, 999, 6500), Numbers())
     assert events[-1] == STOPPED
-    assert np.array_equal(measured(events), np.arange(10_000) / 10_000)
+    assert np.array_equal(measured(events)[:, 0], np.arange(10_000) / 10_000)
     assert result(events) == {
         **{"limit": 0.5, "n_reference": 7, "n_different": 8, "n_measured": 10_000, "n_unmeasured": 0},
         **{"n_far": 4999, "n_with_unseen": 3334, "n_implausible": 4999 + 1667, "n_outside": 999},
-        "median_distance": pytest.approx(0.49995),
+        **{"median_distance": pytest.approx(0.49995), "n_one_person": 2499 + 834},
     }
 
 
@@ -157,8 +166,8 @@ def test_more_than_can_wait_is_passed_over_in_order(monkeypatch: pytest.MonkeyPa
     events = run(flood(), learned)
     distances = measured(events)
     assert len(distances) == 9000
-    is_measured = ~np.isnan(distances)
-    assert np.array_equal(distances[is_measured], (np.arange(9000) / 10_000)[is_measured])
+    is_measured = ~np.isnan(distances[:, 0])
+    assert np.array_equal(distances[is_measured, 0], (np.arange(9000) / 10_000)[is_measured])
     assert is_measured[:1000].all()
     assert is_measured[-2000:].all()
     assert result(events)["n_unmeasured"] == (~is_measured).sum() == 6000
@@ -208,13 +217,15 @@ def test_a_search_measures_its_pairs_and_the_same_pairs_get_the_same_distances(o
     events = list(opened.run(config, NO_LIMIT))
     pairs = Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], opened.domain.n_columns)
     assert len(pairs) > 100
-    distance, n_unseen = opened.plausibility.measure(pairs.second)
+    distance, n_unseen = opened.plausibility.measure_pairs(pairs.first, pairs.second)
     assert np.array_equal(measured(events), distance)
+    assert np.array_equal(distance[:, 1], opened.plausibility.measure(pairs.second)[0]), "each person by itself"
     counts = [event.n_unseen for event in events if isinstance(event, PairsMeasured)]
     assert np.array_equal(np.concatenate(counts), n_unseen)
     told = [e.content for e in events if isinstance(e, ResultReady) and e.name == "plausibility"][-1]
     assert (told["n_measured"], told["n_outside"]) == (len(pairs), 0)
-    assert told["n_implausible"] == ((distance > told["limit"]) | (n_unseen > 0)).sum()
+    implausible = ((distance > told["limit"]) | (n_unseen > 0)).sum(axis=1)
+    assert (told["n_implausible"], told["n_one_person"]) == ((implausible > 0).sum(), (implausible == 1).sum())
 
 
 def test_a_run_stores_what_was_measured(tmp_path: Any) -> None:
@@ -225,6 +236,6 @@ def test_a_run_stores_what_was_measured(tmp_path: Any) -> None:
     pairs = store.pairs(run_id)
     told = store.results(run_id)["plausibility"]
     assert len(pairs) == told["n_measured"] > 0
-    assert (pairs.distance == 0).all(), "a data scan tests people of the data"
-    assert (pairs.n_unseen == 0).all()
-    assert told["n_implausible"] == 0
+    assert ((pairs.distance == 0).any(axis=1)).mean() > 0.5, "most of them are pairs of somebody of the data"
+    assert ((pairs.distance > 0).any(axis=1)).any(), "and of others, by their protected values alone"
+    assert told["n_implausible"] == (~pairs.is_plausible(told["limit"])).any(axis=1).sum()

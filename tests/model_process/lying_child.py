@@ -157,14 +157,16 @@ def misbehave() -> None:
     elif MODE == "not a number":
         say(bad_pair(PROTECTED, float("nan")))
     elif MODE == "measured and not":
-        say(pairs(1, distance=np.array([0.5])))
+        say(pairs(1, distance=np.full((1, 2), 0.5)))
+    elif MODE == "one person measured":
+        say(pairs(1, distance=np.array([[0.5, np.nan]]), n_unseen=np.array([[0, -1]])))
     elif MODE == "measures nothing sent":
-        say(to_line(PairsMeasured(np.zeros(2), np.zeros(2, np.int64))))
+        say(to_line(PairsMeasured(np.zeros((2, 2)), np.zeros((2, 2), np.int64))))
     elif MODE == "measures too far":
         say(pairs(1))
-        say(to_line(PairsMeasured(np.full(1, 1.5), np.zeros(1, np.int64))))
+        say(to_line(PairsMeasured(np.full((1, 2), 1.5), np.zeros((1, 2), np.int64))))
     elif MODE == "further than far":
-        say(pairs(1, distance=np.array([1.5]), n_unseen=np.zeros(1, np.int64)))
+        say(pairs(1, distance=np.full((1, 2), 1.5), n_unseen=np.zeros((1, 2), np.int64)))
     elif MODE == "too few columns":
         say(pairs(1, first=np.zeros((1, 2)), second=np.zeros((1, 2))))
     elif MODE == "text as a number":

@@ -27,7 +27,9 @@ def numbered(start: int, n: int) -> Pairs:
     second = first.copy()
     second[:, SEX] += 1
     order = np.arange(start, start + n, dtype=np.int64)
-    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order, order / 11, order % 3)
+    distance = np.stack([order / 11, order / 13], axis=1)
+    n_unseen = np.stack([order % 3, order % 5], axis=1)
+    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order, distance, n_unseen)
 
 
 @pytest.fixture
@@ -47,11 +49,26 @@ def test_a_file_of_an_earlier_version_reads_as_not_measured(store: RunStore, tmp
     config = census_config(store)
     file = tmp_path / "pairs.parquet"
     write_pairs(file, numbered(0, 5), config)
-    pq.write_table(pq.read_table(file).drop_columns(["distance", "n_unseen"]), file)
+    new = ["distance_a", "distance_b", "n_unseen_a", "n_unseen_b"]
+    pq.write_table(pq.read_table(file).drop_columns(new), file)
     pairs = read_pairs(file, config)
     assert np.isnan(pairs.distance).all()
-    assert pairs.n_unseen.tolist() == [-1] * 5
+    assert pairs.n_unseen.tolist() == [[-1, -1]] * 5
     assert np.array_equal(pairs.first, numbered(0, 5).first)
+
+
+def test_what_an_earlier_version_measured_of_both_people_stays(store: RunStore, tmp_path: Path) -> None:
+    config = census_config(store)
+    file = tmp_path / "pairs.parquet"
+    write_pairs(file, numbered(0, 5), config)
+    table = pq.read_table(file).drop_columns(["distance_b", "n_unseen_b"])
+    old = {"distance_a": "distance", "n_unseen_a": "n_unseen"}
+    pq.write_table(table.rename_columns([old.get(name, name) for name in table.column_names]), file)
+    pairs = read_pairs(file, config)
+    assert pairs.distance[:, 0].tolist() == numbered(0, 5).distance[:, 0].tolist()
+    assert pairs.n_unseen[:, 0].tolist() == numbered(0, 5).n_unseen[:, 0].tolist()
+    assert np.isnan(pairs.distance[:, 1]).all()
+    assert (pairs.is_measured.all(), set(pairs.n_unseen[:, 1].tolist())) == (True, {-1})
 
 
 def test_many_small_batches_come_back_in_order_from_few_files(store: RunStore) -> None:
@@ -72,7 +89,7 @@ def test_many_small_batches_come_back_in_order_from_few_files(store: RunStore) -
 def unmeasured(start: int, n: int) -> Pairs:
     """The same pairs as a search tells of them."""
     pairs = numbered(start, n)
-    return replace(pairs, distance=np.full(n, np.nan), n_unseen=np.full(n, -1))
+    return replace(pairs, distance=np.full((n, 2), np.nan), n_unseen=np.full((n, 2), -1))
 
 
 @pytest.mark.parametrize("large", [100, 10_000])
@@ -89,7 +106,7 @@ def test_what_is_measured_later_is_filled_in(store: RunStore, monkeypatch: pytes
         n_measured += n_more
         writer.write()
     assert n_measured == 480
-    known = ~np.isnan(store.pairs(run_id).distance)
+    known = store.pairs(run_id).is_measured
     assert 0 < known.sum() < 480, "the last ones are filled in when the run ends"
     writer.close()
     pairs = store.pairs(run_id)
@@ -105,7 +122,7 @@ def test_more_measures_than_pairs_are_refused(store: RunStore) -> None:
     writer = PairsWriter(store, store.create_run(config), config)
     writer.add(unmeasured(0, 2))
     with pytest.raises(ProcessError, match="never sent"):
-        writer.measured(np.zeros(3), np.zeros(3, np.int64))
+        writer.measured(np.zeros((3, 2)), np.zeros((3, 2), np.int64))
 
 
 def test_large_files_are_left_alone(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_a_model_can_be_asked_though_its_protected_numbers_have_no_end(store: Ru
         assert np.isfinite(scores).all()
         assert set(evaluator.ask(Held(*asked), Summary())["taken"]) == set(schema.names)
         with pytest.raises(SettingError):
-            evaluator.ask(Held(*asked), Plausible(rows[0]))
+            evaluator.ask(Held(*asked), Plausible(rows[:1]))
     finally:
         evaluator.close()
 

@@ -424,10 +424,11 @@ ANSWERS: dict[str, tuple[str, Callable[[Line], Any], str]] = {
     "an input without a name": ("fit", lambda c: c["fit"].update(inputs=[{"how": 5}]), "'fit' cannot be read"),
     "a neighbour of no category": (
         "plausible",
-        lambda c: c["plausible"]["neighbour"].__setitem__(1, 99.0),
+        lambda c: c["plausible"][1]["neighbour"].__setitem__(1, 99.0),
         "a neighbour who cannot be",
     ),
-    "a distance of 400 digits": ("plausible", lambda c: c["plausible"].update(distance=10**400), "cannot be read"),
+    "a distance of 400 digits": ("plausible", lambda c: c["plausible"][0].update(distance=10**400), "cannot be read"),
+    "one person of two": ("plausible", lambda c: c["plausible"].pop(), "it assessed other people"),
     "groups that are not all of theirs": (
         "where",
         lambda c: c["where"]["nodes"][-1]["counts"].__setitem__(2, 10**6),

@@ -72,6 +72,7 @@ PROTOCOL = "broke its protocol"
         ("groups of different lengths", "a result that cannot be (group_score)"),
         ("compressed", "a line that is no event"),
         ("measured and not", "pairs of the wrong shape"),
+        ("one person measured", "pairs of the wrong shape"),
         ("further than far", "pairs of the wrong shape"),
         ("measures nothing sent", "measured pairs that it never sent"),
         ("measures too far", "a plausibility that cannot be"),

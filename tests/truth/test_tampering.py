@@ -257,7 +257,7 @@ TAMPERINGS = [
     Tampering("a score", "search", lambda w: w.pairs_cells(score_a=lambda v: v + 0.01), ("seal", "pairs")),
     Tampering("a decision", "search", lambda w: w.pairs_cells(decision_a=lambda v: 1 - v), ("seal", "pairs")),
     Tampering("when a pair was found", "search", lambda w: w.pairs_cells(evaluation=lambda v: v + 1)),
-    Tampering("how near a pair is to the data", "search", lambda w: w.pairs_cells(distance=lambda v: v / 2)),
+    Tampering("how near a pair is to the data", "search", lambda w: w.pairs_cells(distance_a=lambda v: v / 2)),
     Tampering(
         "the file of pairs is gone", "search", lambda w: w.file("search", "*.parquet").unlink(), ("seal", "pairs")
     ),

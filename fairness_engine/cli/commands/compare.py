@@ -139,6 +139,7 @@ _COLUMNS = {
     "found of those tried": ("success_rate", "{:.2%}"),
     "diversity": ("diversity", "{:,.0f}"),
     "plausible": ("plausible_share", "{:.0%}"),
+    "plausible per 1,000 rows": ("plausible_per_1000_rows", "{:,.1f}"),
     "of all": ("share_of_all", "{:.2%}"),
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import math
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import export_text, read_table
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
+from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
@@ -43,22 +45,24 @@ _BATCH = 20_000
 
 
 def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) -> int:
-    """Write all pairs of a run; returns how many. Where the schema names a column of ids, the last column has those of
-    the data's people.
+    """Write all pairs of a run; returns how many. ``is_plausible`` is empty where a person was not measured; where the
+    schema names a column of ids, the last column has those of the data's people.
 
     Raises:
         SettingError: the file cannot be written.
     """
     n_pairs = store.n_pairs(run_id)
     ids = _ids(store, run_id, schema)
-    own = ("pair", "side", *schema.names, "score", "decision", *(("id",) if ids else ()))
+    plausibility = kinds.results_of(store, run_id).plausibility
+    limit = math.nan if plausibility is None else plausibility.limit
+    own = ("pair", "side", *schema.names, "score", "decision", "is_plausible", *(("id",) if ids else ()))
     try:
         with exported_file(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow([export_text(name) for name in own])
             for start in range(0, n_pairs, _BATCH):
-                writer.writerows(_persons(store.pairs(run_id, _BATCH, start), start, schema, ids))
+                writer.writerows(_persons(store.pairs(run_id, _BATCH, start), start, schema, ids, limit))
             text.detach()
     except OSError as error:
         raise SettingError(f"--pairs must name a file that can be written, got '{path}': {error.strerror}.") from None
@@ -74,10 +78,11 @@ def _ids(store: RunStore, run_id: str, schema: Schema) -> CaseIds | None:
     return None if dataset.ids is None else CaseIds(dataset)
 
 
-def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None) -> Iterator[list[Any]]:
+def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None, limit: float) -> Iterator[list[Any]]:
+    known = pairs.plausible_texts(limit)
     sides = (
-        _lines(pairs.first, pairs.score_first, pairs.decision_first, schema, ids),
-        _lines(pairs.second, pairs.score_second, pairs.decision_second, schema, ids),
+        _lines(pairs.first, pairs.score_first, pairs.decision_first, known[0], schema, ids),
+        _lines(pairs.second, pairs.score_second, pairs.decision_second, known[1], schema, ids),
     )
     for i, (first, second) in enumerate(zip(*sides, strict=True)):
         yield [offset + i + 1, "a", *first]
@@ -85,11 +90,16 @@ def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None) -> 
 
 
 def _lines(
-    rows: FloatArray, scores: FloatArray, decisions: IntArray, schema: Schema, ids: CaseIds | None
+    rows: FloatArray,
+    scores: FloatArray,
+    decisions: IntArray,
+    plausible: Sequence[str],
+    schema: Schema,
+    ids: CaseIds | None,
 ) -> Iterator[tuple[Any, ...]]:
     columns = [_codes(rows[:, i], column) for i, column in enumerate(schema.inputs)]
     cases = [] if ids is None else [[export_text(joined(found)) for found in ids.of(rows)]]
-    return zip(*columns, scores.tolist(), decisions.tolist(), *cases, strict=True)
+    return zip(*columns, scores.tolist(), decisions.tolist(), plausible, *cases, strict=True)
 
 
 def _codes(values: FloatArray, column: Column) -> list[Any]:
@@ -143,6 +153,8 @@ def search(options: argparse.Namespace) -> Outcome:
         f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     )
+    if result["plausibility"] is not None:
+        text += f"\n{plausible_text(result['plausibility'])}"
     if result["scan"] is not None:
         text += "\n" + scan_text(decode(ScanCounts, result["scan"]))
     if n_pairs is not None:
@@ -323,9 +335,21 @@ def search_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
         "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
         "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
         "diversity": results.get("diversity"),
-        "plausibility": results.get("plausibility"),
+        "plausibility": _plausibility(results.get("plausibility")),
         "group_score": results.get("group_score"),
         "split": results.get("split"),
         "scan": results.get("scan"),
         "notes": _notes(results),
     }
+
+
+def _plausibility(stored: Any) -> dict[str, Any] | None:
+    """What a run stored of the plausibility of its pairs, and how many are of two plausible people."""
+    return None if stored is None else {**stored, "n_plausible": decode(PlausibleCounts, stored).n_plausible}
+
+
+def plausible_text(measured: Mapping[str, Any]) -> str:
+    """How many of the pairs that were measured are of two people who could exist, in a sentence."""
+    n, n_plausible = measured["n_measured"], measured["n_plausible"]
+    share = f" ({n_plausible / n:.1%})" if n else ""
+    return f"Two plausible people: {n_plausible:,} of {n:,} pairs measured{share}."

@@ -1,9 +1,10 @@
 """Protected values that never occur together in the data although they should: "female" and "male: divorced".
 
-The rule is that of ``unseen_values``: nobody of the data has both values, and at least ``MIN_EXPECTED`` people would if
-the two attributes had nothing to do with each other. So what is only rare is never called impossible. Three values are
-left out where two of them never go together, and not by themselves: attributes that depend on each other make many
-threes rare. A number is counted at the value compared that is nearest to the person's own.
+The rule is the first of ``unseen_values``: nobody of the data has both values, and at least ``MIN_EXPECTED`` people
+would if the two attributes had nothing to do with each other. So what is only rare is never called impossible, and no
+person of the data is left out. Three values are left out where two of them never go together, and not by themselves:
+attributes that depend on each other make many threes rare. A number is counted at the value compared that is nearest to
+the person's own.
 """
 
 from __future__ import annotations

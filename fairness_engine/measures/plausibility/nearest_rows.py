@@ -1,8 +1,8 @@
 """The people of the data, laid out so that the nearest one to any person is found in microseconds.
 
-The distance is Gower's, over the columns that tell individuals apart: 0 or 1 for a category, the difference over the
-column's range for a number, averaged. So 0 is a person of the data and 1 one who shares nothing with anybody. Protected
-columns are left out, for the two people of a pair have the same distance then.
+The distance is Gower's, over all columns that the model takes, protected ones too: 0 or 1 for a category, the
+difference over the column's range for a number, averaged. So 0 is a person of the data and 1 one who shares nothing
+with anybody.
 
 Reference: Gower (1971), "A general coefficient of similarity and some of its properties", with equal weights.
 """
@@ -43,11 +43,11 @@ class _Scale:
 
     @classmethod
     def of(cls, domain: Domain) -> _Scale:
-        """The free columns that can differ at all, in the ranges of the schema: limits of a search do not change
+        """The columns that can differ at all, in the ranges of the schema: limits of a search do not change
         distances.
         """
         inputs = domain.schema.inputs
-        varied = [i for i in domain.free.tolist() if inputs[i].low < inputs[i].high]
+        varied = [i for i, column in enumerate(inputs) if column.low < column.high]
         order = sorted(varied, key=lambda i: inputs[i].kind is not Kind.CATEGORICAL)
         n_categorical = sum(inputs[i].kind is Kind.CATEGORICAL for i in order)
         ranges = [_range(inputs[i]) for i in order]

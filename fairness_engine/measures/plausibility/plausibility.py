@@ -1,9 +1,9 @@
 """Could this person exist? The distance to the nearest real row, values that never occur together, and the user's
 constraints.
 
-A search invents people. What is shown of them must say how far they are from anybody in the data; a pair is called
-*implausible* when its people are further from the data than ``limit``, or have values that never occur together. Both
-people of a pair share all values that are judged, so one figure stands for both.
+A search invents people. What is shown of them must say how far they are from anybody in the data. A person is called
+*implausible* who is further from the data than ``limit``, or has values that practically never occur together,
+protected ones included; a pair is plausible when each of its two people is.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class PersonAssessed:
         distance: to the nearest person of the data, 0 to 1.
         limit: the distance above which a person is called implausible.
         neighbour: that nearest person, a row of the engine ``(n_columns,)``.
-        differs: columns in which the two differ, of those that count ``(n_different,)``.
-        unseen: pairs of values that never occur together.
+        differs: columns in which the two differ ``(n_different,)``.
+        unseen: pairs of values that practically never occur together.
+        n_rows: of the data.
         is_in_range: every value lies in the range that the review allows.
         is_fixed_seen: the values of the attributes that must not vary occur together in the data.
     """
@@ -42,12 +43,13 @@ class PersonAssessed:
     neighbour: FloatArray
     differs: tuple[int, ...]
     unseen: tuple[UnseenPair, ...]
+    n_rows: int
     is_in_range: bool
     is_fixed_seen: bool
 
     @property
     def is_plausible(self) -> bool:
-        """Near enough to the data, and no two values that never occur together."""
+        """Near enough to the data, and no two values that practically never occur together."""
         return self.distance <= self.limit and not self.unseen
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class PersonAssessed:
             "neighbour": self.neighbour.tolist(),
             "differs": list(self.differs),
             "unseen": [pair.to_json() for pair in self.unseen],
+            "n_rows": self.n_rows,
             "is_in_range": self.is_in_range,
             "is_fixed_seen": self.is_fixed_seen,
         }
@@ -74,14 +77,20 @@ class PersonAssessed:
         neighbour = np.array(content["neighbour"], dtype=np.float64)
         unseen = tuple(UnseenPair.from_json(pair) for pair in content["unseen"])
         differs = tuple(int(column) for column in content["differs"])
-        columns = [*differs, *(column for pair in unseen for column in (pair.first, pair.second))]
+        n_rows = int(content["n_rows"])
+        ranges = [each for pair in unseen for each in (pair.first, pair.second)]
+        columns = [*differs, *(each.column for each in ranges)]
+        counts = [n_rows, *(pair.n_seen for pair in unseen)]
         numbers = [distance, limit, *neighbour, *(pair.n_expected for pair in unseen)]
+        numbers += [end for each in ranges for end in (each.low, each.high)]
         if neighbour.shape != (n_columns,) or not all(0 <= column < n_columns for column in columns):
             raise ValueError("columns of a person")
+        if not all(0 <= count <= n_rows for count in counts):
+            raise ValueError("rows of the data")
         if not np.isfinite(numbers).all() or distance < 0:
             raise ValueError("numbers of a person")
         holds = (content["is_in_range"] is True, content["is_fixed_seen"] is True)
-        return cls(distance, limit, neighbour, differs, unseen, *holds)
+        return cls(distance, limit, neighbour, differs, unseen, n_rows, *holds)
 
 
 class Plausibility:
@@ -128,9 +137,19 @@ class Plausibility:
         """Distance to the nearest person of the data and number of unseen pairs of values, ``(n_rows,)`` each.
 
         Args:
-            rows: people ``(n_rows, n_columns)``; their protected values do not matter.
+            rows: people ``(n_rows, n_columns)``.
         """
         return self._real.nearest(rows)[0], self._unseen.count(rows)
+
+    def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The same of both people of pairs, ``(n_pairs, 2)`` each.
+
+        Args:
+            first, second: people ``(n_pairs, n_columns)``.
+        """
+        people = np.stack([first, second], axis=1)  # side by side: whoever is near the one is near the other
+        distance, n_unseen = self.measure(people.reshape(-1, people.shape[2]))
+        return distance.reshape(-1, 2), n_unseen.reshape(-1, 2)
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         """Positions of people outside the ranges, or with fixed values that nobody has together. None, if searches are
@@ -147,8 +166,9 @@ class Plausibility:
             float(distance[0]),
             self.limit,
             neighbour,
-            tuple(int(i) for i in self._domain.free if neighbour[i] != row[i]),
+            tuple(np.flatnonzero(neighbour != row).tolist()),
             self._unseen.of(row),
+            len(self._rows),
             bool(self._domain.contains(row[None])[0]),
             bool(np.isin(_combination_keys(row[None], self._domain), self._fixed_keys)[0]),
         )

@@ -233,20 +233,20 @@ class _Part:
 
 
 class _Measures:
-    """The plausibility of a run's first ``n`` pairs, 16 bytes a pair."""
+    """The plausibility of a run's first ``n`` pairs, 32 bytes a pair."""
 
     def __init__(self) -> None:
         self.n = 0
-        self._distance = np.empty(0)
-        self._n_unseen = np.empty(0, dtype=np.int64)
+        self._distance = np.empty((0, 2))
+        self._n_unseen = np.empty((0, 2), dtype=np.int64)
 
     def add(self, distance: FloatArray, n_unseen: IntArray) -> None:
         """Append."""
         end = self.n + len(distance)
         if end > len(self._distance):
             size = max(end, 2 * len(self._distance))
-            self._distance.resize(size, refcheck=False)
-            self._n_unseen.resize(size, refcheck=False)
+            self._distance.resize((size, 2), refcheck=False)
+            self._n_unseen.resize((size, 2), refcheck=False)
         self._distance[self.n : end] = distance
         self._n_unseen[self.n : end] = n_unseen
         self.n = end

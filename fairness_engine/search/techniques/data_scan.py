@@ -52,12 +52,15 @@ def scan_text(counts: ScanCounts) -> str:
 class DataScan(Technique):
     """Every row of the data set, in random order: all real people, a few evaluations each.
 
-    The baseline that a search has to beat for plausible pairs; it ends when every row was tested.
+    The baseline that a search has to beat for plausible pairs: all but the protected values are a real person's. It
+    ends when every row was tested.
     """
 
     name: ClassVar[str] = DATA_SCAN
     title: ClassVar[str] = "Data scan"
-    summary: ClassVar[str] = "Tests every person of the data set. The place to start: all pairs are plausible."
+    summary: ClassVar[str] = (
+        "Tests every person of the data set. The place to start: real people, but for protected values."
+    )
     reference: ClassVar[str] = "baseline"
     moves_rows: ClassVar[bool] = False
 

@@ -61,7 +61,7 @@ TERMS = {
     "plausibility limits": "Narrower ranges for the search, so that it does not invent people who cannot exist.",
     "fixed attribute": "The search leaves these values as they are in rows of your data.",
     "distance to the data": "How unlike the nearest person in the data: the share of attributes that differ, numbers "
-    "by how far, protected attributes aside. 0 % is a person of the data.",
+    "by how far. Of a pair, that of the person who is further away. 0 % is a person of the data.",
     "success rate": "Individuals found, as a share of the individuals tried.",
     "certified": "Proved: every one of these individuals gets the same decision, whatever the protected values.",
     "falsified": "Proved: every one of these individuals gets another decision when only protected values change.",

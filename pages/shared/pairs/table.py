@@ -64,6 +64,13 @@ def score_gaps(pairs: Pairs) -> FloatArray:
     return np.abs(pairs.score_first - pairs.score_second)
 
 
+def further(pairs: Pairs) -> FloatArray:
+    """Distance to the data of the person of every pair who is further away ``(n_pairs,)``; NaN where it was not
+    measured.
+    """
+    return np.fmax(pairs.distance[:, 0], pairs.distance[:, 1])
+
+
 def decision_texts(decisions: Decisions, classes: IntArray) -> np.ndarray:
     """Symbol and name of every decision (object array)."""
     distinct, positions = np.unique(classes, return_inverse=True)
@@ -82,8 +89,8 @@ def pair_frame(
 
     Returns:
         Columns ``Pair`` (number, from 1), ``Change``, ``First``, ``Second``, ``Score gap``, ``Distance to the data``
-        (in percent, empty where it was not measured), ``Found at``, then the attributes that are not protected, under
-        their own names (a space is added to a name that is taken).
+        (of the person who is further away, in percent, empty where it was not measured), ``Found at``, then the
+        attributes that are not protected, under their own names (a space is added to a name that is taken).
     """
     shown = pairs[positions]
     lines: dict[str, object] = {
@@ -94,7 +101,7 @@ def pair_frame(
     }
     if ids is not None:
         lines[_free_name(ids.name, lines)] = ids.cells(shown.first, shown.second)
-    lines |= {GAP: score_gaps(shown), DISTANCE: 100 * shown.distance, FOUND_AT: shown.evaluation}
+    lines |= {GAP: score_gaps(shown), DISTANCE: 100 * further(shown), FOUND_AT: shown.evaluation}
     for index in domain.free.tolist():
         column = domain.schema.inputs[index]
         name = _free_name(column.name, lines)

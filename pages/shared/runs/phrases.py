@@ -11,6 +11,7 @@ from pages.shared.app import wording
 from pages.shared.runs.kinds import CERTIFY, ENDS, SEARCH, view_of
 
 if TYPE_CHECKING:
+    from fairness_engine.measures.results import PlausibleCounts
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
 
@@ -130,6 +131,23 @@ def none_found(record: RunRecord, high: float) -> str:
     if record.config.technique == "random" and record.n_tried:
         text += f" With 95 % confidence the share among people drawn at random is {wording.share(0.0, 0.0, high)}."
     return text + " This does not show that there are none."
+
+
+def plausible_pairs(record: RunRecord, measured: PlausibleCounts | None) -> str:
+    """How many of a search's pairs are of two people who could exist, and what that makes of its success rate; nothing
+    before any was measured.
+    """
+    if measured is None or not measured.n_measured:
+        return ""
+    n, n_plausible = measured.n_measured, measured.n_plausible
+    share = n_plausible / n
+    of = "the" if n == record.n_found else f"{wording.count(n)} measured"
+    text = f"Two people who could exist: {wording.count(n_plausible)} of {of} pairs, {wording.share(share)}"
+    if record.n_tried and n == record.n_found:
+        text += f"; that is {wording.share(n_plausible / record.n_tried)} of those tried"
+    if measured.n_one_person:
+        text += f". One who could: {wording.count(measured.n_one_person)}"
+    return f"{text}."
 
 
 def rate_title(record: RunRecord) -> str:

@@ -38,6 +38,7 @@ def compared(label: str, technique: str, *found: float, n_runs: int | None = Non
         success_rate=spread(*(n / 1000 for n in found)),
         diversity=None,
         plausible_share=None,
+        plausible_per_1000_rows=None,
         median_distance=None,
         share_of_all=None,
         by_evaluations=curve,

@@ -80,7 +80,7 @@ def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
     run = finished.searches[-1]
     pairs = store.pairs(run.id)
     limit = store.results(run.id)["plausibility"]["limit"]
-    return np.asarray((pairs.distance > limit) | (pairs.n_unseen > 0))
+    return np.asarray(((pairs.distance > limit) | (pairs.n_unseen > 0)).any(axis=1))
 
 
 def test_implausible_pairs_are_hidden_at_first_and_counted(
@@ -91,8 +91,9 @@ def test_implausible_pairs_are_hidden_at_first_and_counted(
     app = open_pairs(open_app, finished, shows_all=False)
     assert said.errors_of(app) == []
     assert app.dataframe[0].value["Pair"].tolist() == (np.flatnonzero(~hidden) + 1).tolist()
-    assert f"{hidden.sum()} of {len(hidden)} pairs are hidden as implausible: further from the data than 99 %" in plain(
-        app
+    assert (
+        f"{hidden.sum()} of {len(hidden)} pairs are hidden as implausible: a person further from the data than 99 %"
+        in plain(app)
     )
     app.button(key="show_implausible").click().run()
     assert len(app.dataframe[0].value) == len(hidden)
@@ -121,14 +122,14 @@ def test_a_pinned_pair_is_listed_however_implausible(open_app: OpenApp, finished
 
 def test_the_limits_can_be_moved_until_nothing_is_left(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
     run = finished.searches[-1]
-    distance = RunStore(workspace).pairs(run.id).distance
+    distance = RunStore(workspace).pairs(run.id).distance.max(axis=1)
     app = open_pairs(open_app, finished, shows_all=False)
     app.toggle(key=f"plausible_{finished.review.id}_unseen").set_value(False)
     slider = next(slider for slider in app.slider if slider.label == "Largest distance to the data")
     slider.set_value(5.0).run()
     assert said.errors_of(app) == []
     assert len(app.dataframe[0].value) == (distance <= 0.05).sum()
-    assert "hidden as implausible: further than 5.0 % from the data." in plain(app)
+    assert "hidden as implausible: a person further than 5.0 % from the data." in plain(app)
     slider = next(slider for slider in app.slider if slider.label == "Largest distance to the data")
     slider.set_value(0.0).run()
     if (distance > 0).all():
@@ -142,7 +143,8 @@ def test_pairs_of_an_earlier_version_are_all_listed(open_app: OpenApp, finished:
     run = finished.searches[-1]
     for part in store.parts(run.id):
         file = store.run_folder(run.id) / part.file
-        pq.write_table(pq.read_table(file).drop_columns(["distance", "n_unseen"]), file)
+        measured = ["distance_a", "distance_b", "n_unseen_a", "n_unseen_b"]
+        pq.write_table(pq.read_table(file).drop_columns(measured), file)
     app = open_pairs(open_app, finished, shows_all=False)
     assert said.errors_of(app) == []
     assert len(app.dataframe[0].value) == run.n_found
@@ -157,13 +159,16 @@ def test_the_card_says_how_the_nearest_real_person_differs(
     pair = RunStore(workspace).pairs(run.id, limit=1)
     key = (config.data_id, config.model_id, config.schema, config.scope)
     app = open_pairs(open_app, finished, pair="1")
-    known = session.evaluator().ask(Held(*key), Plausible(pair.first[0]))
-    assert known.distance == pair.distance[0] > 0
-    for index in known.differs:
-        column = config.schema.inputs[index]
-        before = column.text(pair.first[0, index])
-        after = column.text(known.neighbour[index])
-        assert f"{column.name} {after} instead of {before}" in plain(app)
+    people = np.concatenate([pair.first, pair.second])
+    both = session.evaluator().ask(Held(*key), Plausible(people))
+    assert [known.distance for known in both] == pair.distance[0].tolist()
+    assert max(known.distance for known in both) > 0
+    for known, person in zip(both, people, strict=True):
+        for index in known.differs:
+            column = config.schema.inputs[index]
+            before = column.text(person[index])
+            after = column.text(known.neighbour[index])
+            assert f"{column.name} {after} instead of {before}" in plain(app)
     assert "All values lie in the ranges of the review." in plain(app)
 
 
@@ -282,11 +287,14 @@ def test_the_saved_file_is_the_command_lines_with_the_plausibility(
     run = finished.searches[-1]
     write_pairs_csv(tmp_path / "pairs.csv", store, run.id, run.config.schema)
     pairs = store.pairs(run.id)
-    made = pairs_csv(Domain(run.config.schema, run.config.scope), pairs, np.arange(len(pairs)))
+    limit = store.results(run.id)["plausibility"]["limit"]
+    domain = Domain(run.config.schema, run.config.scope)
+    made = pairs_csv(domain, pairs, np.arange(len(pairs)), limit=limit)
     lines = list(csv.reader(io.StringIO(made.decode())))
-    assert lines[0][-2:] == ["distance", "n_unseen"]
+    assert lines[0][-3:] == ["is_plausible", "distance", "n_unseen"]
     assert [line[:-2] for line in lines] == list(csv.reader((tmp_path / "pairs.csv").open(encoding="utf-8")))
-    assert [float(line[-2]) for line in lines[1::2]] == pairs.distance.tolist()
+    assert [float(line[-2]) for line in lines[1:]] == pairs.distance.ravel().tolist()
+    assert {line[-3] for line in lines[1:]} == {"true", "false"}
 
 
 def test_a_model_that_is_gone_leaves_the_card_readable(open_app: OpenApp, finished: Finished, workspace: Path) -> None:

@@ -98,8 +98,9 @@ def test_the_number_of_conditions_is_counted() -> None:
 
 
 def measured() -> Pairs:
-    """The three pairs: near; far; near with an unseen pair of values."""
-    return replace(pair_cases.pairs(), distance=np.array([0.1, 0.3, 0.2]), n_unseen=np.array([0, 0, 2]))
+    """The three pairs: both near; the second person far; near, the first person with unseen pairs of values."""
+    distance = np.array([[0.1, 0.05], [0.1, 0.3], [0.2, 0.2]])
+    return replace(pair_cases.pairs(), distance=distance, n_unseen=np.array([[0, 0], [0, 0], [2, 0]]))
 
 
 @pytest.mark.parametrize(
@@ -123,9 +124,10 @@ def test_a_pair_that_was_not_measured_is_never_implausible() -> None:
 
 def test_the_reason_names_the_limits_that_are_set() -> None:
     assert reason(PlausibleOnly(0.2, 0.2)) == (
-        "further from the data than 99 % of real people are from each other, or with values that never occur together"
+        "a person further from the data than 99 % of real people are from each other, or with values that practically "
+        "never occur together"
     )
-    assert reason(PlausibleOnly(0.25, 0.2, hides_unseen=False)) == "further than 25 % from the data"
+    assert reason(PlausibleOnly(0.25, 0.2, hides_unseen=False)) == "a person further than 25 % from the data"
 
 
 def test_the_table_tells_the_distance_in_percent_and_leaves_a_gap_where_there_is_none() -> None:
@@ -140,7 +142,9 @@ def test_the_file_carries_the_plausibility() -> None:
     pairs.distance[0] = np.nan
     pairs.n_unseen[0] = -1
     lines = read(pairs_csv(pair_cases.domain(), pairs, np.array([0, 2])))
-    assert [line[-2:] for line in lines] == [["distance", "n_unseen"], ["", ""], ["", ""], ["0.2", "2"], ["0.2", "2"]]
+    assert [line[-2:] for line in lines] == [["distance", "n_unseen"], ["", ""], ["", ""], ["0.2", "2"], ["0.2", "0"]]
+    lines = read(pairs_csv(pair_cases.domain(), pairs, np.arange(3), limit=0.25))
+    assert [line[-3] for line in lines] == ["is_plausible", "", "", "true", "false", "false", "true"]
 
 
 def read(data: bytes) -> list[list[str]]:
@@ -159,17 +163,18 @@ def test_the_file_has_one_line_a_person_in_the_models_codes() -> None:
         "wealth",
         "score",
         "decision",
+        "is_plausible",
         "distance",
         "n_unseen",
     ]
     assert [line[:2] for line in lines[1:]] == [["1", "a"], ["1", "b"], ["3", "a"], ["3", "b"]]
-    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0", "", ""]
-    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1", "", ""]
+    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0", "", "", ""]
+    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1", "", "", ""]
 
 
 def test_the_file_may_speak_in_labels() -> None:
     lines = read(pairs_csv(pair_cases.domain(), pair_cases.pairs(), np.array([2]), pair_cases.NAMES))
-    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused", "", ""]
+    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused", "", "", ""]
 
 
 def test_formulas_are_neutralised_in_the_file() -> None:

@@ -61,11 +61,16 @@ class Bench:
         self._plausibility = Plausibility.learn(case.rows, case.domain, np.random.default_rng(0))
 
     def make(self, name: str, **settings: Any) -> Any:
+        """See ``prepared``."""
+        return self.prepared(self.case, name, **settings)
+
+    @staticmethod
+    def prepared(case: Case, name: str, **settings: Any) -> Any:
         """A technique, after a short run of it: compiling and importing are not what is measured."""
         technique = TECHNIQUES[name](**settings)
-        requirements.check(self.case.model, self.case.domain, self.case.rows, technique)
+        requirements.check(case.model, case.domain, case.rows, technique)
         technique.warm_up()
-        for _ in run_search(technique, self.case.model, self.case.domain, self.case.rows, Budget(20_000), _WARM_SEED):
+        for _ in run_search(technique, case.model, case.domain, case.rows, Budget(20_000), _WARM_SEED):
             pass
         return technique
 
@@ -95,12 +100,11 @@ class Bench:
         return Outcome(event.evaluations, seconds, event.n_tried, event.n_found, is_cut, *described)
 
     def _describe(self, pairs: Pairs) -> tuple[float | None, float]:
-        """Leaves that 1,000 finds lie in, and the share of plausible pairs."""
+        """Leaves that 1,000 finds lie in, and the share of pairs of two plausible people."""
         _, counts = np.unique(self._surrogate.leaves(pairs.first), return_counts=True)
         drawn = np.random.default_rng(0).permutation(len(pairs))[:N_PLAUSIBLE]
-        distance, n_unseen = self._plausibility.measure(pairs.first[drawn])
-        is_plausible = (distance <= self._plausibility.limit) & (n_unseen <= 0)
-        return expected_leaves(counts, 1000), float(is_plausible.mean())
+        both = (self._plausibility.are_plausible(people[drawn]) for people in (pairs.first, pairs.second))
+        return expected_leaves(counts, 1000), float(np.logical_and(*both).mean())
 
     def confirmation(self) -> str:
         """The sentence about the independent evaluation."""

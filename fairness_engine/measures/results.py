@@ -105,6 +105,8 @@ class PlausibleCounts:
         median_distance: of the person of each pair who is further away; ``None`` before a pair was measured.
         n_one_person: with one implausible person and one plausible one; ``None`` in results of earlier versions, which
             looked at what both people of a pair share.
+        atn: how much the people of the pairs look like the data as a whole (see ``naturalness``); ``None`` while a run
+            is at work, without pairs, and in results of earlier versions.
     """
 
     limit: Proportion
@@ -118,6 +120,7 @@ class PlausibleCounts:
     n_outside: Count = 0
     median_distance: Proportion | None = None
     n_one_person: Count | None = None
+    atn: Proportion | None = None
 
     @property
     def n_plausible(self) -> int:

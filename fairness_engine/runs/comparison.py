@@ -133,6 +133,7 @@ class Compared:
         plausible_share: pairs of two plausible people, of those that were measured.
         plausible_per_1000_rows: ``per_1000_rows`` times that share.
         median_distance: to the nearest real row, of the person of each pair who is further away.
+        naturalness: how much the people found look like the data as a whole (see ``naturalness``).
         share_of_all: of the discriminatory individuals there are, where they were counted.
         by_evaluations, by_seconds: how the finds came in.
     """
@@ -151,6 +152,7 @@ class Compared:
     plausible_share: Spread | None
     plausible_per_1000_rows: Spread | None
     median_distance: Spread | None
+    naturalness: Spread | None
     share_of_all: Spread | None
     by_evaluations: Curve
     by_seconds: Curve
@@ -320,6 +322,7 @@ def _compared(
         median_distance=spread(
             lambda each: None if each.results.plausibility is None else each.results.plausibility.median_distance
         ),
+        naturalness=spread(lambda each: None if each.results.plausibility is None else each.results.plausibility.atn),
         share_of_all=spread(lambda each: _ratio(each.run.n_found, n_exact)),
         by_evaluations=found_curve([(each.evaluations, each.found_by_evaluations) for each in group], by_evaluations),
         by_seconds=found_curve([(each.seconds, each.found_by_seconds) for each in group], by_seconds),

@@ -109,6 +109,13 @@ COLUMNS = (
         "median_distance",
         _distance,
     ),
+    Column(
+        "Naturalness",
+        "How much the people of the pairs look like your data as a whole, in each column and in how columns depend on "
+        "each other. Compare it with the data scan's, which has real people's values: it is not 100 % either.",
+        "naturalness",
+        _percent,
+    ),
 )
 _ALWAYS = ("n_found", "per_1000_rows")
 

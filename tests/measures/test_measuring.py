@@ -42,6 +42,7 @@ class Numbers:
     def __init__(self, gate: threading.Event | None = None) -> None:
         self.gate = gate
         self.begun = threading.Event()
+        self.compared: FloatArray = np.empty((0, 0))
 
     def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
         self.begun.set()
@@ -53,6 +54,10 @@ class Numbers:
         return np.stack([first[:, 0], second[:, 0] * is_odd], axis=1), np.stack(
             [n_unseen, n_unseen * is_odd.astype(np.int64)], axis=1
         )
+
+    def naturalness(self, people: FloatArray) -> float | None:
+        self.compared = people
+        return 0.25
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         return np.flatnonzero(rows[:, 0] > 0.9)
@@ -95,8 +100,24 @@ def test_every_pair_is_measured_in_order_before_the_last_event() -> None:
     assert result(events) == {
         **{"limit": 0.5, "n_reference": 7, "n_different": 8, "n_measured": 10_000, "n_unmeasured": 0},
         **{"n_far": 4999, "n_with_unseen": 3334, "n_implausible": 4999 + 1667, "n_outside": 999},
-        **{"median_distance": pytest.approx(0.49995), "n_one_person": 2499 + 834},
+        **{"median_distance": pytest.approx(0.49995), "n_one_person": 2499 + 834, "atn": 0.25},
     }
+
+
+def test_people_are_compared_with_the_data_by_an_even_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_N_SAMPLED", 1_000)
+    draws = []
+    for sizes in ((10_000,), (700,) * 14 + (200,), (1,) * 50 + (9_950,)):
+        learned = Numbers()
+        events = run(search(*sizes), learned)
+        first = [event.content["atn"] for event in events if isinstance(event, ResultReady)]
+        assert (first[-1], set(first[:-1]) <= {None}) == (0.25, True), "compared once, at the end"
+        draws.append(np.sort(learned.compared[::2, 0]))
+        assert len(learned.compared) == 2_000
+        assert len(np.unique(draws[-1])) == 1_000
+        assert 0.47 < draws[-1].mean() < 0.53
+    assert np.array_equal(draws[0], draws[1]), "whatever the sizes in which they came"
+    assert np.array_equal(draws[0], draws[2])
 
 
 def test_pairs_are_told_of_before_they_are_measured_and_never_after() -> None:

@@ -29,6 +29,8 @@ _CHUNK_PAIRS = 1_000
 _MAX_WAITING_PAIRS = 2_000_000
 """When more wait, the oldest are passed over: these take some 400 MB."""
 _POLL_SECONDS = 0.05
+_N_SAMPLED = 10_000
+"""Pairs whose people are compared with the data as a whole, drawn evenly of all that were measured."""
 _EXTRA_SECONDS = 3.0
 """How much longer than its budget of seconds a search's pairs are measured."""
 
@@ -76,7 +78,7 @@ def _drain(measurer: PairMeasurer, progress: Progress | None, clock: Clock) -> I
         yield from measurer.take()
     measurer.stop()
     yield from measurer.take()
-    result = measurer.result()
+    result = measurer.result(has_ended=True)
     if result is not None:
         yield ResultReady("plausibility", encode(result))
 
@@ -98,6 +100,7 @@ class PairMeasurer:
         self._done: list[PairsMeasured] = []
         self._error: BaseException | None = None
         self._tally = _Tally()
+        self._sample = _Sample()
         threading.Thread(target=self._work, name="plausibility", daemon=True).start()
 
     @property
@@ -145,12 +148,17 @@ class PairMeasurer:
             self._waiting.clear()
             self._n_waiting = 0
 
-    def result(self) -> PlausibleCounts | None:
-        """What was measured so far; ``None`` when stopped before the data was learned."""
+    def result(self, *, has_ended: bool = False) -> PlausibleCounts | None:
+        """What was measured so far; ``None`` when stopped before the data was learned.
+
+        Args:
+            has_ended: nothing more is measured, so that the people are compared with the data as a whole, too.
+        """
         learned = self._plausibility
         if learned is None:
             return None
-        return self._tally.with_data(learned)
+        counts = self._tally.with_data(learned)
+        return replace(counts, atn=learned.naturalness(self._sample.people)) if has_ended else counts
 
     def _has_work(self) -> bool:
         return self._error is None and (self._plausibility is None or self._n_waiting > 0)
@@ -163,7 +171,7 @@ class PairMeasurer:
             self._plausibility = learned
             while (pairs := self._next()) is not None:
                 distance, n_unseen = learned.measure_pairs(pairs.first, pairs.second)
-                self._settle(distance, n_unseen, learned.limit, len(learned.breaks_constraints(pairs.first)))
+                self._settle(pairs, distance, n_unseen, learned.limit, len(learned.breaks_constraints(pairs.first)))
         except BaseException as error:  # noqa: BLE001 - raised again where the events are asked for
             self._error = error
         with self._news:
@@ -181,12 +189,39 @@ class PairMeasurer:
             self._news.wait_for(lambda: bool(self._waiting) or self._is_stopped)
             return None if self._is_stopped else self._waiting.popleft()
 
-    def _settle(self, distance: FloatArray, n_unseen: IntArray, limit: float, n_outside: int) -> None:
+    def _settle(self, pairs: Pairs, distance: FloatArray, n_unseen: IntArray, limit: float, n_outside: int) -> None:
         with self._news:
             if not self._is_stopped:
                 self._n_waiting -= len(distance)
                 self._done.append(PairsMeasured(distance, n_unseen))
                 self._tally.count(distance, n_unseen, limit, n_outside)
+                self._sample.add(pairs)
+
+
+class _Sample:
+    """An even draw of the pairs that came, whatever the sizes of the parts in which they did (Vitter 1985, algorithm
+    R).
+    """
+
+    def __init__(self) -> None:
+        self._n_seen = 0
+        self._kept: list[FloatArray] = []
+        self._rng = np.random.default_rng(0)
+
+    def add(self, pairs: Pairs) -> None:
+        both = np.stack([pairs.first, pairs.second], axis=1)
+        n_free = min(max(_N_SAMPLED - self._n_seen, 0), len(both))
+        self._kept.extend(both[:n_free])
+        numbers = self._n_seen + np.arange(n_free, len(both))
+        places = np.floor(self._rng.random(len(numbers)) * (numbers + 1)).astype(np.int64)
+        for k in np.flatnonzero(places < _N_SAMPLED).tolist():
+            self._kept[places[k]] = both[n_free + k]
+        self._n_seen += len(both)
+
+    @property
+    def people(self) -> FloatArray:
+        """``(n_people, n_columns)``."""
+        return np.concatenate(self._kept) if self._kept else np.empty((0, 0))
 
 
 @dataclass

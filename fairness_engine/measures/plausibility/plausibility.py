@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.measures.plausibility.naturalness import naturalness
 from fairness_engine.measures.plausibility.nearest_rows import NearestRows
 from fairness_engine.measures.plausibility.unseen_values import UnseenPair, UnseenValues
 from fairness_engine.oracle.domain import Domain
@@ -141,6 +142,13 @@ class Plausibility:
         """
         return self._real.nearest(rows)[0], self._unseen.count(rows)
 
+    def are_plausible(self, rows: FloatArray) -> BoolArray:
+        """Whether each person ``(n_rows, n_columns)`` is near enough to the data and has no unseen values
+        ``(n_rows,)``.
+        """
+        distance, n_unseen = self.measure(rows)
+        return np.asarray((distance <= self.limit) & (n_unseen == 0))
+
     def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
         """The same of both people of pairs, ``(n_pairs, 2)`` each.
 
@@ -150,6 +158,10 @@ class Plausibility:
         people = np.stack([first, second], axis=1)  # side by side: whoever is near the one is near the other
         distance, n_unseen = self.measure(people.reshape(-1, people.shape[2]))
         return distance.reshape(-1, 2), n_unseen.reshape(-1, 2)
+
+    def naturalness(self, people: FloatArray) -> float | None:
+        """How much people ``(n_people, n_columns)`` look like the data as a whole; see ``naturalness``."""
+        return naturalness(people, self._rows, self._domain.schema)
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         """Positions of people outside the ranges, or with fixed values that nobody has together. None, if searches are

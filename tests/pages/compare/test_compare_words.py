@@ -40,6 +40,7 @@ def compared(label: str, technique: str, *found: float, n_runs: int | None = Non
         plausible_share=None,
         plausible_per_1000_rows=None,
         median_distance=None,
+        naturalness=None,
         share_of_all=None,
         by_evaluations=curve,
         by_seconds=curve,

@@ -43,9 +43,9 @@ _HEADER = (
 )
 _NOTE = (
     "Budget {rows:,} rows evaluated or {seconds:g} s, seed 0, settings as they come. {judged:,} pairs of a run at most "
-    "are judged. A data scan ends with the data. *Of two plausible people*: each of the two is near the data and has no "
-    "values that practically never occur together, protected ones included. *Naturalness*: LIMI's, of both people of "
-    "the pairs against the data; compare it with the data scan's, whose people are real but for protected values."
+    "are judged. A data scan ends with the data. *Of two plausible people*: each of the two is near the data and has "
+    "no values that practically never occur together, protected ones included. *Naturalness*: LIMI's, of both people "
+    "of the pairs against the data; compare it with the data scan's, whose people are real but for protected values."
 )
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -88,14 +90,19 @@ def never_together(columns: list[Column], rows: NDArray[np.float64], people: NDA
     theirs = [places(column, rows[:, k], people[:, k]) for k, column in enumerate(columns)]
     counts = np.zeros(len(people), dtype=np.int64)
     for a, b in itertools.combinations(range(len(columns)), 2):
+        of_a, of_b = Counter(own[a].tolist()), Counter(own[b].tolist())
+        of_both = Counter(zip(own[a].tolist(), own[b].tolist(), strict=True))
         for n, (x, y) in enumerate(zip(theirs[a].tolist(), theirs[b].tolist(), strict=True)):
-            has_x, has_y = own[a] == x, own[b] == y
-            expected = has_x.sum() * has_y.sum() / len(rows)
-            if expected < 10:
-                continue
-            seen = int((has_x & has_y).sum())
-            counts[n] += seen == 0 or stats.chi2.ppf(0.95, 2 * (seen + 1)) / 2 < expected / 100
+            expected = of_a[x] * of_b[y] / len(rows)
+            seen = of_both[x, y]
+            counts[n] += expected >= 10 and (seen == 0 or upper_bound(seen) < expected / 100)
     return counts
+
+
+@cache
+def upper_bound(seen: int) -> float:
+    """Of a Poisson variable's mean, 95 %, one-sided."""
+    return float(stats.chi2.ppf(0.95, 2 * (seen + 1)) / 2)
 
 
 def limit_of(columns: list[Column], rows: NDArray[np.float64]) -> float:
@@ -107,6 +114,16 @@ def limit_of(columns: list[Column], rows: NDArray[np.float64]) -> float:
         gaps[gaps == 0] = np.inf
         nearest[start : start + 500] = gaps.min(axis=1)
     return float(np.quantile(nearest, 0.99, method="higher"))
+
+
+@cache
+def known(data: str) -> tuple[dict[str, Column], NDArray[np.float64], float]:
+    """Columns, rows and the limit of a sample's file."""
+    columns = columns_of(SAMPLES / f"{data}.schema.json")
+    table = pd.read_csv(SAMPLES / f"{data}.csv", dtype=str, keep_default_na=False)
+    rows = np.stack([column.numbers(table[name]) for name, column in columns.items()], axis=1)
+    assert np.isfinite(rows).all()
+    return columns, rows, limit_of(list(columns.values()), rows)
 
 
 @pytest.mark.parametrize(
@@ -126,16 +143,12 @@ def test_every_figure_is_that_of_the_file(
     limits = ("--max-found", str(N_PAIRS), "--pairs", str(tmp_path / "pairs.csv"), "--workspace", str(tmp_path / "w"))
     told = command.run("search", *files, *asked, *limits)
     assert told.status in (0, 1), told.errors
-    by_name = columns_of(SAMPLES / f"{data}.schema.json")
+    by_name, rows, limit = known(data)
     columns = list(by_name.values())
-    table = pd.read_csv(SAMPLES / f"{data}.csv", dtype=str, keep_default_na=False)
-    rows = np.stack([column.numbers(table[name]) for name, column in by_name.items()], axis=1)
-    assert np.isfinite(rows).all()
     found = pd.read_csv(tmp_path / "pairs.csv", dtype=str, keep_default_na=False)
     people = np.stack([column.numbers(found[name]) for name, column in by_name.items()], axis=1)
     assert len(people) >= 100
 
-    limit = limit_of(columns, rows)
     distance = np.concatenate(
         [distances(columns, people[k : k + 200], rows).min(axis=1) for k in range(0, len(people), 200)]
     )

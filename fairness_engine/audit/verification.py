@@ -174,8 +174,10 @@ def _share(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
         return True, _NONE
     curve = results.share_curve
     with _repeated(store, run.config) as (other, run_id):
-        points = {point[0]: point for point in results_of(other, run_id).share_curve}
+        again = results_of(other, run_id)
+    points = {point[0]: point for point in again.share_curve}
     is_same = all(points.get(point[0]) == point for point in curve)
+    is_same &= results.plausible_share in (None, again.plausible_share)  # runs of earlier versions have none
     is_same &= bool(curve) and (share.n, share.share, share.low, share.high) == curve[-1]
     said = f"drawn again from seed {run.config.seed}: {share.n_hits:,} of {share.n:,}"
     return is_same, said if is_same else _OTHER

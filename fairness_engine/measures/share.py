@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray
+from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
-from fairness_engine.events import Event, Progress, ShareEstimated, Stopped
+from fairness_engine.events import Event, Progress, ResultReady, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures.results import Share
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Domain, Ranges
 
+if TYPE_CHECKING:
+    from fairness_engine.measures.plausibility.plausibility import Plausibility
+
+_MAX_JUDGED = 200_000
+"""Variants of people that are judged whether they could exist, some half a second's work."""
+_MAX_AT_ONCE = 50_000
 N_TRIALS = 100
 """Trials in which the draws are made; the convergence curve has one point a trial."""
 
@@ -31,6 +40,7 @@ def run_estimate(
     clock: Clock = NO_LIMIT,
     budget: Budget | None = None,
     incomplete_rows: FloatArray | None = None,
+    learn: Callable[[], Plausibility] | None = None,
 ) -> Iterator[Event]:
     """Estimate the share of discriminatory individuals from independent draws.
 
@@ -48,9 +58,11 @@ def run_estimate(
         budget: further limits.
         incomplete_rows: more rows of the data, which miss cells (NaN) and which the model answers; drawn with the
             data's rows.
+        learn: makes what says who could exist.
 
     Yields:
-        ``ShareEstimated`` and ``Progress`` after every trial, and one ``Stopped``, last.
+        ``ShareEstimated`` and ``Progress`` after every trial, the result ``plausible_share`` (a ``Share`` of those who
+        miss no cell: individuals with a pair of two plausible people), and one ``Stopped``, last.
 
     Raises:
         SettingError: no draws asked for, an unknown distribution, or no row of the data in the domain.
@@ -70,10 +82,14 @@ def run_estimate(
     reason = StopReason.EXHAUSTED
     n_hits = 0
     n = 0
+    found = _Found(model, domain, None if incomplete_rows is not None and len(incomplete_rows) else n_all)
     try:
         for rows in draw(rng, rows_a_trial):
             misses_cell = np.isnan(rows).any(axis=1)
-            hits = int(oracle.test(rows[~misses_cell]).sum()) + int(for_incomplete.test(rows[misses_cell]).sum())
+            complete = rows[~misses_cell]
+            is_hit = oracle.test(complete)
+            hits = int(is_hit.sum()) + int(for_incomplete.test(rows[misses_cell]).sum())
+            found.add(complete[is_hit], len(complete))
             n = n + len(rows)
             n_hits = n_hits + hits
             low, high = share_interval(n_hits, n, n_all)
@@ -81,7 +97,65 @@ def run_estimate(
             yield Progress(oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits, "estimating")
     except SearchStopped as stop:
         reason = stop.reason
+    if learn is not None and reason is StopReason.EXHAUSTED and found.n:
+        yield ResultReady("plausible_share", encode(found.plausible_share(learn())))
     yield Stopped(reason, oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits)
+
+
+class _Found:
+    """The discriminatory individuals of an estimate, trial by trial.
+
+    Args:
+        model, domain: of the estimate.
+        n_all: of how many the draws are made without replacement; ``None``: they are independent.
+
+    Attributes:
+        n: draws so far.
+    """
+
+    def __init__(self, model: Model, domain: Domain, n_all: int | None) -> None:
+        self.n = 0
+        self._model = model
+        self._domain = domain
+        self._n_all = n_all
+        self._trials: list[tuple[FloatArray, int]] = []
+
+    def add(self, rows: FloatArray, n: int) -> None:
+        """Take those found of a trial of ``n`` draws ``(n_hits, n_columns)``."""
+        self.n += n
+        self._trials.append((rows, n))
+
+    def plausible_share(self, plausibility: Plausibility) -> Share:
+        """How many individuals have a pair of two plausible people. Of very many, those of the first trials are judged:
+        these are as random as all, whatever was found in them.
+        """
+        n_people = sum(len(rows) for rows, _ in self._trials) * self._domain.n_variants
+        n_judged = math.ceil(len(self._trials) * min(1.0, _MAX_JUDGED / max(n_people, 1)))
+        judged = self._trials[:n_judged]
+        n_hits = sum(self._n_plausible(rows, plausibility) for rows, _ in judged)
+        n = sum(n for _, n in judged)
+        low, high = share_interval(n_hits, n, self._n_all)
+        return Share(n_hits, n, n_hits / n if n else 0.0, low, high)
+
+    def _n_plausible(self, rows: FloatArray, plausibility: Plausibility) -> int:
+        """How many of some discriminatory individuals ``(n_rows, n_columns)`` have such a pair."""
+        n_rows = max(1, _MAX_AT_ONCE // self._domain.n_variants)
+        return sum(
+            int(self._have_plausible_pair(rows[start : start + n_rows], plausibility).sum())
+            for start in range(0, len(rows), n_rows)
+        )
+
+    def _have_plausible_pair(self, rows: FloatArray, plausibility: Plausibility) -> BoolArray:
+        n_variants = self._domain.n_variants
+        people = self._domain.variants(rows).reshape(-1, self._domain.n_columns)
+        is_out = ~plausibility.are_plausible(people).reshape(-1, n_variants)
+        scores = self._model.scores(people)
+        gap = self._domain.scope.score_gap
+        told_apart = scores if gap > 0 else self._model.decide(scores)[:, None].astype(np.float64)
+        values = told_apart.reshape(len(rows), n_variants, -1)
+        least = np.where(is_out[:, :, None], np.inf, values).min(axis=1)
+        most = np.where(is_out[:, :, None], -np.inf, values).max(axis=1)
+        return np.asarray((most - least > gap).any(axis=1))
 
 
 Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]

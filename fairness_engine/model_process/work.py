@@ -74,7 +74,13 @@ def _estimate(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) 
         answers = opened.incomplete_favourable
     incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
     yield from run_estimate(
-        opened.model, opened.domain, opened.dataset.rows, *settings, clock, incomplete_rows=incomplete_rows
+        opened.model,
+        opened.domain,
+        opened.dataset.rows,
+        *settings,
+        clock,
+        incomplete_rows=incomplete_rows,
+        learn=lambda: opened.plausibility,
     )
 
 

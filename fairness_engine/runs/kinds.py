@@ -181,6 +181,10 @@ def _agree_on_share(config: RunConfig, told: Mapping[str, Any], stopped: Stopped
         hold(share.n <= config.n_samples, "draws of the share")
         if stopped is not None:
             hold((share.n, share.n_hits) == (stopped.n_tried, stopped.n_found), "draws of the share")
+    plausible = told.get("plausible_share")
+    if plausible is not None:
+        most = (config.n_samples, config.n_samples) if share is None else (share.n, share.n_hits)
+        hold(plausible.n <= most[0] and plausible.n_hits <= most[1], "draws with plausible people")
 
 
 def _agree_on_count(config: RunConfig, told: Mapping[str, Any], stopped: Stopped | None) -> None:
@@ -207,7 +211,7 @@ SEARCH = RunKind(
 ESTIMATE = RunKind(
     "estimate",
     lambda _: None,
-    ("reading", "notes"),
+    ("reading", "notes", "plausible_share"),
     tells=(ShareEstimated,),
     counts_people=True,
     agree=_agree_on_share,
@@ -339,6 +343,7 @@ class Results:
     Args:
         split: individuals tried and found, by where they came from.
         share_curve: draws, share and the ends of its interval.
+        plausible_share: of draws, those with a pair of two plausible people.
         trace: seconds, shares certified, falsified and undecided, and boxes.
         before, control, after: of a retraining, on the test rows.
         measured: the runs that followed it.
@@ -353,6 +358,7 @@ class Results:
     scan: ScanCounts | None = None
     share: EstimatedShare | None = None
     share_curve: list[tuple[Count, Proportion, Proportion, Proportion]] = field(default_factory=list)
+    plausible_share: Share | None = None
     group_score: GroupShares | None = None
     count: ExactCount | None = None
     proved: Proved | None = None

@@ -288,6 +288,8 @@ def _draw_estimate(record: RunRecord) -> None:
         text = wording.share(share.share)
         drawn += " These are all there are, so nothing was left to chance and there is no interval."
     live.tile(f"Share of discriminatory individuals, {what}", text, drawn)
+    if (plausible := results.plausible_share) is not None:
+        st.caption(phrases.plausible_share(plausible))
     points = results.share_curve
     if len(points) > 1:
         name = f"settling_{record.id}"

@@ -3,10 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairness_engine.arrays import FloatArray
+from fairness_engine.codec import decode
 from fairness_engine.errors import SettingError, StopReason
-from fairness_engine.events import ShareEstimated, Stopped
+from fairness_engine.events import ResultReady, ShareEstimated, Stopped
+from fairness_engine.measures import share
+from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.measures.results import Share
 from fairness_engine.measures.share import perturb, run_estimate
+from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
@@ -91,3 +98,89 @@ def test_same_seed_same_estimate_and_budgets_hold() -> None:
 def test_what_cannot_be_estimated_is_said(distribution: str, n: int, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         final(distribution, n, rows=np.empty((0, 5)))
+
+
+# --- of two plausible people ----------------------------------------------------------------------
+
+
+def plausible_share(
+    model: Model, domain: Domain, rows: FloatArray, distribution: str, n: int, plausibility: Plausibility
+) -> Share:
+    events = run_estimate(model, domain, rows, distribution, n, 0, learn=lambda: plausibility)
+    (told,) = [event for event in events if isinstance(event, ResultReady)]
+    assert told.name == "plausible_share"
+    return decode(Share, told.content)
+
+
+def have_a_plausible_pair(model: Model, domain: Domain, rows: FloatArray, plausibility: Plausibility) -> list[bool]:
+    """One after the other, and each variant by itself."""
+    found = []
+    for row in rows:
+        decisions = set()
+        for variant in domain.variants(row[None])[0]:
+            if plausibility.are_plausible(variant[None])[0]:
+                decisions.add(int(model.decide(model.scores(variant[None]))[0]))
+        found.append(len(decisions) > 1)
+    return found
+
+
+@pytest.mark.parametrize("most", [200_000, 10])
+def test_individuals_with_a_pair_of_two_plausible_people_are_counted(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_MAX_JUDGED", most)
+    monkeypatch.setattr(share, "_MAX_AT_ONCE", 7)
+    domain = small_domain()
+    model = function_model(biased_score)
+    rows = domain.sample(300, np.random.default_rng(7))
+    rows[rows[:, 1] == 0, 0] = 0.0  # nobody else has that job: whoever is given it with another value could not exist
+    plausibility = Plausibility.learn(rows, domain, np.random.default_rng(0))
+    truth = have_a_plausible_pair(model, domain, rows, plausibility)
+    n_pairs = sum(int(k) in true_keys(model, domain) for k in domain.keys(rows))
+    assert 0 < sum(truth) < n_pairs
+    found = plausible_share(model, domain, rows, "data", 10_000, plausibility)
+    assert found.low <= np.mean(truth) <= found.high
+    if most > 10:
+        assert (found.n_hits, found.n, found.low, found.high) == (sum(truth), 300, found.share, found.share)
+    else:
+        assert 0 < found.n < 300
+
+
+def test_what_is_told_of_plausible_people_covers_the_truth_in_95_percent_of_repeats() -> None:
+    domain = small_domain()
+    model = function_model(biased_score)
+    rows = domain.sample(60, np.random.default_rng(7))
+    plausibility = Plausibility.learn(rows, domain, np.random.default_rng(0))
+    everybody = domain.sample(20_000, np.random.default_rng(1))
+    truth = np.mean(have_a_plausible_pair(model, domain, everybody[:4_000], plausibility))
+    assert 0.002 < truth < 0.2
+    covered = []
+    for seed in range(200):
+        events = run_estimate(model, domain, rows, "uniform", 400, seed, learn=lambda: plausibility)
+        told = next(decode(Share, event.content) for event in events if isinstance(event, ResultReady))
+        covered.append(told.low - 0.01 <= truth <= told.high + 0.01)
+    assert np.mean(covered) >= 0.925
+
+
+def test_with_a_score_gap_scores_make_the_pair() -> None:
+    domain = small_domain(score_gap=0.1)
+    model = function_model(biased_score)
+    rows = domain.sample(200, np.random.default_rng(7))
+    plausibility = Plausibility.learn(rows, domain, np.random.default_rng(0))
+    found = plausible_share(model, domain, rows, "data", 200, plausibility)
+    n_hits = 0
+    for row in rows:
+        variants = domain.variants(row[None])[0]
+        scores = model.scores(variants[plausibility.are_plausible(variants)])
+        n_hits += bool(len(scores) and (np.ptp(scores, axis=0) > 0.1).any())
+    assert found.n_hits == n_hits > 0
+
+
+def test_an_estimate_that_was_ended_says_nothing_of_plausible_people() -> None:
+    domain = small_domain()
+    rows = domain.sample(60, np.random.default_rng(7))
+    plausibility = Plausibility.learn(rows, domain, np.random.default_rng(0))
+    model = function_model(biased_score)
+    asked = (model, domain, rows, "uniform", 1000, 0)
+    events = list(run_estimate(*asked, budget=Budget(100), learn=lambda: plausibility))
+    assert not any(isinstance(event, ResultReady) for event in events)

@@ -311,6 +311,12 @@ TAMPERINGS = [
     Tampering("an estimated share", "estimate", result("estimate", "share", "share"), ("seal", "the figure")),
     Tampering("its hits", "estimate", result("estimate", "share", "n_hits", add=1), ("seal", "the figure")),
     Tampering("its interval", "estimate", result("estimate", "share", "low"), ("seal", "the figure")),
+    Tampering(
+        "its interval of plausible people",
+        "estimate",
+        result("estimate", "plausible_share", "high"),
+        ("seal", "the figure"),
+    ),
     Tampering("a point of its curve", "estimate", result("estimate", "share_curve", 0, 1), ("seal", "the figure")),
     Tampering("the seed of an estimate", "estimate", config("estimate", "seed", to=4), ("seal", "the figure")),
     Tampering("a count", "count", result("count", "count", "n_discriminatory", add=-1), ("seal", "the figure")),

@@ -127,7 +127,7 @@ SEARCH_KEYS = (
     "notes",
 )
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
-ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
+ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "plausible", "curve")
 
 
 def search(options: argparse.Namespace) -> Outcome:
@@ -183,6 +183,12 @@ def estimate(options: argparse.Namespace) -> Outcome:
             f"(95 % interval {result['low']:.3%} to {result['high']:.3%}; {result['n_hits']:,} of {result['n']:,}); "
             f"{_why(run)}. Run {run.id}."
         )
+    if result["plausible"]:
+        part = result["plausible"]
+        text += (
+            f"\nOf two plausible people: {part['share']:.3%} (95 % interval {part['low']:.3%} to {part['high']:.3%}; "
+            f"{part['n_hits']:,} of {part['n']:,})."
+        )
     return Outcome(result, text, end_status(run))
 
 
@@ -190,7 +196,9 @@ def estimate_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     """What the JSON says of an estimate; nothing is known where nothing was drawn."""
     found = store.results(run.id)
     share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
-    return {**share, "distribution": run.config.distribution.value, "curve": found.get("share_curve", [])}
+    plausible = found.get("plausible_share")
+    curve = found.get("share_curve", [])
+    return {**share, "distribution": run.config.distribution.value, "plausible": plausible, "curve": curve}
 
 
 def count(options: argparse.Namespace) -> Outcome:

@@ -11,7 +11,7 @@ from pages.shared.app import wording
 from pages.shared.runs.kinds import CERTIFY, ENDS, SEARCH, view_of
 
 if TYPE_CHECKING:
-    from fairness_engine.measures.results import PlausibleCounts
+    from fairness_engine.measures.results import PlausibleCounts, Share
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
 
@@ -148,6 +148,13 @@ def plausible_pairs(record: RunRecord, measured: PlausibleCounts | None) -> str:
     if measured.n_one_person:
         text += f". One who could: {wording.count(measured.n_one_person)}"
     return f"{text}."
+
+
+def plausible_share(share: Share) -> str:
+    """What an estimate says of individuals with a pair of two people who could exist."""
+    text = wording.share(share.share) if share.low == share.high else wording.share(share.share, share.low, share.high)
+    draws = wording.counted(share.n, "draw")
+    return f"With two people who could exist: {text}; {wording.count(share.n_hits)} of {draws}."
 
 
 def rate_title(record: RunRecord) -> str:

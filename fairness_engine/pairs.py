@@ -63,10 +63,11 @@ class Pairs:
         return np.asarray((self.distance <= limit) & (self.n_unseen == 0))
 
     def plausible_texts(self, limit: float) -> tuple[list[str], list[str]]:
-        """``true``, ``false`` or nothing of every first and of every second person, as files have it."""
-        known = np.where(
-            np.isnan(self.distance) | np.isnan(limit), "", np.where(self.is_plausible(limit), "true", "false")
-        )
+        """``true``, ``false`` or nothing of every first and of every second person, as files have it. Of earlier
+        versions nothing: what they measured was not of the two people.
+        """
+        is_known = ~np.isnan(self.distance).any(axis=1, keepdims=True) & ~np.isnan(limit)
+        known = np.where(is_known, np.where(self.is_plausible(limit), "true", "false"), "")
         return known[:, 0].tolist(), known[:, 1].tolist()
 
     def __len__(self) -> int:

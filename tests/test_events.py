@@ -55,6 +55,8 @@ def test_pairs_that_were_not_measured_say_so_and_measured_ones_keep_their_figure
     assert measured.is_plausible(1.0).tolist() == [[True, False], [False, False], [False, False]]
     assert measured.plausible_texts(1.0) == (["true", "false", "false"], ["false"] * 3)
     assert both.plausible_texts(1.0)[0][2] == ""
+    older = replace(pairs, distance=measured.distance * [1, np.nan], n_unseen=np.array([[0, -1]] * 3))
+    assert older.plausible_texts(1.0) == ([""] * 3, [""] * 3), "what both share says nothing of either"
     back = from_line(to_line(PairsFound(measured)))
     assert isinstance(back, PairsFound)
     assert (back.pairs.distance == measured.distance).all()

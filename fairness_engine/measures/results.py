@@ -123,9 +123,9 @@ class PlausibleCounts:
     atn: Proportion | None = None
 
     @property
-    def n_plausible(self) -> int:
-        """Pairs of two plausible people."""
-        return self.n_measured - self.n_implausible
+    def n_plausible(self) -> int | None:
+        """Pairs of two plausible people; ``None`` in results of earlier versions."""
+        return None if self.n_one_person is None else self.n_measured - self.n_implausible
 
     def __post_init__(self) -> None:
         hold(self.n_reference <= self.n_different or not self.n_different, "people of the data")

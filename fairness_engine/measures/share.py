@@ -15,6 +15,7 @@ from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures.plausibility import PHASE
 from fairness_engine.measures.results import Share
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fairness_engine.measures.plausibility.plausibility import Plausibility
 
 _MAX_JUDGED = 200_000
-"""Variants of people that are judged whether they could exist, some half a second's work."""
+"""Variants of people that are judged whether they could exist, two seconds' work at most beside the model's."""
 _MAX_AT_ONCE = 50_000
 N_TRIALS = 100
 """Trials in which the draws are made; the convergence curve has one point a trial."""
@@ -98,7 +99,13 @@ def run_estimate(
     except SearchStopped as stop:
         reason = stop.reason
     if learn is not None and reason is StopReason.EXHAUSTED and found.n:
-        yield ResultReady("plausible_share", encode(found.plausible_share(learn())))
+        for share in found.plausible_shares(learn()):
+            if share is not None:
+                yield ResultReady("plausible_share", encode(share))
+            elif clock.is_over:
+                break
+            else:  # a sign of life, for a slow model takes its time
+                yield Progress(oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits, PHASE)
     yield Stopped(reason, oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits)
 
 
@@ -125,17 +132,20 @@ class _Found:
         self.n += n
         self._trials.append((rows, n))
 
-    def plausible_share(self, plausibility: Plausibility) -> Share:
-        """How many individuals have a pair of two plausible people. Of very many, those of the first trials are judged:
-        these are as random as all, whatever was found in them.
+    def plausible_shares(self, plausibility: Plausibility) -> Iterator[Share | None]:
+        """How many individuals have a pair of two plausible people: ``None`` after each trial, and then the share. Of
+        very many, those of the first trials are judged: these are as random as all, whatever was found in them.
         """
         n_people = sum(len(rows) for rows, _ in self._trials) * self._domain.n_variants
         n_judged = math.ceil(len(self._trials) * min(1.0, _MAX_JUDGED / max(n_people, 1)))
-        judged = self._trials[:n_judged]
-        n_hits = sum(self._n_plausible(rows, plausibility) for rows, _ in judged)
-        n = sum(n for _, n in judged)
+        n_hits = 0
+        n = 0
+        for rows, n_draws in self._trials[:n_judged]:
+            n_hits += self._n_plausible(rows, plausibility)
+            n += n_draws
+            yield None
         low, high = share_interval(n_hits, n, self._n_all)
-        return Share(n_hits, n, n_hits / n if n else 0.0, low, high)
+        yield Share(n_hits, n, n_hits / n if n else 0.0, low, high)
 
     def _n_plausible(self, rows: FloatArray, plausibility: Plausibility) -> int:
         """How many of some discriminatory individuals ``(n_rows, n_columns)`` have such a pair."""

@@ -331,7 +331,7 @@ def _compared(
 
 def _plausible_share(told: _Told) -> float | None:
     found = told.results.plausibility
-    return None if found is None else _ratio(found.n_plausible, found.n_measured)
+    return None if found is None or found.n_plausible is None else _ratio(found.n_plausible, found.n_measured)
 
 
 def _times(figure: float | None, share: float | None) -> float | None:

@@ -63,3 +63,23 @@ def test_large_tables_of_counts_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
     whole = naturalness(people(1, 0.4), people(0, 0.0), SCHEMA)
     monkeypatch.setattr(module, "_MAX_CELLS", 3)
     assert naturalness(people(1, 0.4), people(0, 0.0), SCHEMA) == pytest.approx(whole, abs=1e-12)
+
+
+def test_of_a_wide_table_some_columns_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = people(0, 0.0)
+    found = people(1, 0.6)
+    monkeypatch.setattr(module, "_MAX_COLUMNS", 3)
+    some = [0, 2, 5]
+    part = Schema(tuple(SCHEMA.columns[i] for i in some))
+    assert naturalness(found, rows, SCHEMA) == naturalness(found[:, some], rows[:, some], part)
+    monkeypatch.undo()
+    n_copies = 500
+    wide = Schema(
+        tuple(
+            Column(f"{each.name} {k}", each.kind, each.codes, each.labels, each.minimum, each.maximum)
+            for k in range(n_copies)
+            for each in SCHEMA.columns
+        )
+    )
+    score = naturalness(np.tile(found[:100], n_copies), np.tile(rows[:200], n_copies), wide)
+    assert score is not None, "3,000 columns have 4.5 million pairs"

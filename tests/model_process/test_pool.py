@@ -155,50 +155,52 @@ def test_a_process_outlives_the_thread_that_started_it_but_not_its_idle_time(
         ask(evaluator, config)
 
 
-@NEEDS_PROC
-def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunConfig) -> None:
-    program = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
-        "from worker_cases import census_config; from fairness_engine.model_process.pool import Evaluator\n"
-        "from fairness_engine.model_process.questions import Summary\n"
-        "from fairness_engine.store.store import RunStore\n"
-        "store = RunStore(Path(sys.argv[1])); config = census_config(store); evaluator = Evaluator(store)\n"
-        "evaluator.ask(config, Summary())\n"
-        "print('open', flush=True); input()\n"
-    )
-    folder = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-c", program, str(store.workspace), str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parent) as page:
-        assert page.stdout is not None
-        assert page.stdout.readline() == b"open\n"
-        (child,) = model_processes(store.workspace, page.pid)
-        page.kill()
-    wait_for(lambda: process_start_time(child) is None, 5)
+def killed_page(store: RunStore, asks: str, says: list[bytes], signals: list[int], **environment: str) -> int:
+    """The model's process of a program that asks something, says so, and is killed then.
 
-
-@NEEDS_PROC
-def test_a_process_that_does_not_leave_by_itself_ends_with_its_program_too(store: RunStore, config: RunConfig) -> None:
-    """One that was started as a new interpreter, by a thread that has ended."""
+    Args:
+        asks: the lines of the program.
+        says: the lines that it prints before it waits.
+        signals: that its model's process gets first.
+        environment: of the program, beside this one's.
+    """
     program = (
         "import sys, threading; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
         "from worker_cases import census_config; from fairness_engine.model_process.pool import Evaluator\n"
         "from fairness_engine.model_process.questions import Summary\n"
         "from fairness_engine.store.store import RunStore\n"
         "store = RunStore(Path(sys.argv[1])); config = census_config(store); evaluator = Evaluator(store)\n"
-        "for _ in range(2):\n"
-        "    asks = threading.Thread(target=lambda: print(evaluator.ask(config, Summary()) is not None, flush=True))\n"
-        "    asks.start(); asks.join()\n"
-        "print(evaluator.protections['ends_with_parent'], flush=True); input()\n"
+        f"{asks}; input()\n"
     )
     folder = Path(__file__).resolve().parents[1]
     command = [sys.executable, "-c", program, str(store.workspace), str(folder)]
-    alone = {**os.environ, "EVENHAND_NO_FORK": "1"}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parent, env=alone) as page:
+    told = {**os.environ, **environment}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parent, env=told) as page:
         assert page.stdout is not None
-        assert [page.stdout.readline() for _ in range(3)] == [b"True\n"] * 3
+        assert [page.stdout.readline() for _ in says] == says
         (child,) = model_processes(store.workspace, page.pid)
-        os.kill(child, signal.SIGSTOP)
+        for number in signals:
+            os.kill(child, number)
         page.kill()
+    return child
+
+
+@NEEDS_PROC
+def test_a_process_ends_when_its_program_is_killed(store: RunStore) -> None:
+    child = killed_page(store, "evaluator.ask(config, Summary())\nprint('open', flush=True)", [b"open\n"], [])
+    wait_for(lambda: process_start_time(child) is None, 5)
+
+
+@NEEDS_PROC
+def test_a_process_that_does_not_leave_by_itself_ends_with_its_program_too(store: RunStore) -> None:
+    """One that was started as a new interpreter, by a thread that has ended."""
+    asks = (
+        "for _ in range(2):\n"
+        "    asks = threading.Thread(target=lambda: print(evaluator.ask(config, Summary()) is not None, flush=True))\n"
+        "    asks.start(); asks.join()\n"
+        "print(evaluator.protections['ends_with_parent'], flush=True)"
+    )
+    child = killed_page(store, asks, [b"True\n"] * 3, [signal.SIGSTOP], EVENHAND_NO_FORK="1")
     wait_for(lambda: process_start_time(child) is None, 5)
 
 

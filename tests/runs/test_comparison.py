@@ -82,10 +82,14 @@ def test_runs_that_differ_in_their_seed_are_one_line_with_median_and_range(store
 def test_results_beside_pairs_become_figures(store: RunStore) -> None:
     for seed, (leaves, implausible, distance) in enumerate([(100.0, 5, 0.2), (None, 0, None), (50.0, 10, 0.4)]):
         plausibility = {"limit": 0.3, "n_measured": 10, "n_implausible": implausible, "median_distance": distance}
+        plausibility["n_one_person"] = implausible
         results = {"diversity": {"n_leaves": 200, "per_1000": leaves}, "plausibility": plausibility}
         add_run(store, seed=seed, steps=[(1000, 1.0, 500, 10)], results=results)
     add_run(store, seed=9, steps=[(1000, 1.0, 500, 0)], results={"plausibility": {"limit": 0.3, "n_measured": 0}})
-    (line,) = compare(store).techniques
+    older = {"limit": 0.3, "n_measured": 10, "n_implausible": 0}  # of what both people of a pair share
+    add_run(store, "aequitas", results={"plausibility": older})
+    line, from_before = sorted(compare(store).techniques, key=lambda each: each.n_runs, reverse=True)
+    assert from_before.plausible_share is None
     assert line.diversity == Spread(75, 50, 100, 2)
     assert line.plausible_share == Spread(0.5, 0.0, 1.0, 3)
     assert line.median_distance is not None

@@ -154,7 +154,7 @@ def search(options: argparse.Namespace) -> Outcome:
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     )
     if result["plausibility"] is not None:
-        text += f"\n{plausible_text(result['plausibility'])}"
+        text += f"\n{_plausible_text(result['plausibility'])}"
     if result["scan"] is not None:
         text += "\n" + scan_text(decode(ScanCounts, result["scan"]))
     if n_pairs is not None:
@@ -356,8 +356,8 @@ def _plausibility(stored: Any) -> dict[str, Any] | None:
     return None if stored is None else {**stored, "n_plausible": decode(PlausibleCounts, stored).n_plausible}
 
 
-def plausible_text(measured: Mapping[str, Any]) -> str:
+def _plausible_text(measured: Mapping[str, Any]) -> str:
     """How many of the pairs that were measured are of two people who could exist, in a sentence."""
-    n, n_plausible = measured["n_measured"], measured["n_plausible"]
-    share = f" ({n_plausible / n:.1%})" if n else ""
-    return f"Two plausible people: {n_plausible:,} of {n:,} pairs measured{share}."
+    n = measured["n_measured"]
+    share = f" ({measured['n_plausible'] / n:.1%})" if n else ""
+    return f"Two plausible people: {measured['n_plausible']:,} of {n:,} pairs measured{share}."

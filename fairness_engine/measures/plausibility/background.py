@@ -19,11 +19,11 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
+from fairness_engine.measures.plausibility import PHASE
 from fairness_engine.measures.plausibility.plausibility import Plausibility
 from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 
-PHASE = "measuring plausibility"
 _CHUNK_PAIRS = 1_000
 """Measured at once, some 10 to 40 ms."""
 _MAX_WAITING_PAIRS = 2_000_000
@@ -31,6 +31,8 @@ _MAX_WAITING_PAIRS = 2_000_000
 _POLL_SECONDS = 0.05
 _N_SAMPLED = 10_000
 """Pairs whose people are compared with the data as a whole, drawn evenly of all that were measured."""
+_MAX_CELLS = 10_000_000
+"""Of these people: fewer are drawn of wide tables."""
 _EXTRA_SECONDS = 3.0
 """How much longer than its budget of seconds a search's pairs are measured."""
 
@@ -205,23 +207,28 @@ class _Sample:
 
     def __init__(self) -> None:
         self._n_seen = 0
-        self._kept: list[FloatArray] = []
+        self._kept = np.empty((0, 2, 0))
+        """``(n_room, 2, n_columns)``; there is room once a pair came."""
         self._rng = np.random.default_rng(0)
 
     def add(self, pairs: Pairs) -> None:
         both = np.stack([pairs.first, pairs.second], axis=1)
-        n_free = min(max(_N_SAMPLED - self._n_seen, 0), len(both))
-        self._kept.extend(both[:n_free])
+        if not self._n_seen:
+            n_room = min(_N_SAMPLED, max(1, _MAX_CELLS // both[:1].size))
+            self._kept = np.empty((n_room, *both.shape[1:]))
+        n_free = min(max(len(self._kept) - self._n_seen, 0), len(both))
+        self._kept[self._n_seen : self._n_seen + n_free] = both[:n_free]
         numbers = self._n_seen + np.arange(n_free, len(both))
         places = np.floor(self._rng.random(len(numbers)) * (numbers + 1)).astype(np.int64)
-        for k in np.flatnonzero(places < _N_SAMPLED).tolist():
-            self._kept[places[k]] = both[n_free + k]
+        is_kept = places < len(self._kept)
+        self._kept[places[is_kept]] = both[n_free:][is_kept]  # of several in one place the last
         self._n_seen += len(both)
 
     @property
     def people(self) -> FloatArray:
         """``(n_people, n_columns)``."""
-        return np.concatenate(self._kept) if self._kept else np.empty((0, 0))
+        kept = self._kept[: self._n_seen]
+        return kept.reshape(2 * len(kept), kept.shape[2])
 
 
 @dataclass

@@ -5,9 +5,9 @@ compares distributions, so a scan of the data is the measure of all others: who 
 distributed as all people are.
 
 Reference: Xiao et al. (2023), "Latent Imitator" (LIMI); their naturalness is the overall quality score of the
-``sdmetrics`` package, of which this is version 0.32, with two departures: joint distributions are counted over all
-people, not over 50,000 drawn ones, and values that only the found people have count as 0 in the data, not as a
-millionth of a row.
+``sdmetrics`` package, of which this is version 0.32, with three departures: of wide tables 64 columns are looked at;
+joint distributions are counted over all people, not over 50,000 drawn ones; and values that only the found people have
+count as 0 in the data, not as a millionth of a row.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _MIN_ASSOCIATION = 0.3
 """Of the data: pairs of columns that depend on each other less say nothing."""
 _N_BINS = 10
 """Intervals of a number beside a category, of equal width, between the least and the greatest value of those people."""
+_MAX_COLUMNS = 64
+"""Of more, so many are looked at, evenly spaced: 2,016 pairs of columns."""
 _MAX_CELLS = 1_000_000
 """Of a table of counts that is kept whole; of a larger one the cells that occur."""
 
@@ -40,9 +42,9 @@ def naturalness(people: FloatArray, rows: FloatArray, schema: Schema) -> float |
     if not len(people) or not len(rows):
         return None
     is_number = np.array([column.kind is not Kind.CATEGORICAL for column in schema.inputs])
-    columns = range(len(is_number))
+    columns = np.linspace(0, len(is_number) - 1, min(len(is_number), _MAX_COLUMNS)).astype(np.int64).tolist()
     shapes = [_alike(people[:, i], rows[:, i], is_number=bool(is_number[i])) for i in columns]
-    coded = [(_coded(people[:, i], bool(is_number[i])), _coded(rows[:, i], bool(is_number[i]))) for i in columns]
+    coded = {i: [_coded(each[:, i], bool(is_number[i])) for each in (people, rows)] for i in columns}
     trends = []
     for i, k in itertools.combinations(columns, 2):
         if is_number[i] and is_number[k]:
@@ -94,11 +96,12 @@ def _joined_alike(people: tuple[IntArray, IntArray], rows: tuple[IntArray, IntAr
     associated.
     """
     width = max(int(codes.max()) for codes in (people[1], rows[1])) + 1
-    theirs, own = people[0] * width + people[1], rows[0] * width + rows[1]
+    theirs = people[0] * width + people[1]
+    own = rows[0] * width + rows[1]
     cells = np.arange(max(int(theirs.max()), int(own.max())) + 1)
     if len(cells) > _MAX_CELLS:
         cells, places = np.unique(np.concatenate([theirs, own]), return_inverse=True)
-        theirs, own = places[: len(theirs)], places[len(theirs) :]
+        theirs, own = np.split(places, [len(theirs)])
     counts = [np.bincount(part, minlength=len(cells)) for part in (theirs, own)]
     has = counts[1] > 0
     if not _is_associated(cells[has] // width, cells[has] % width, counts[1][has]):

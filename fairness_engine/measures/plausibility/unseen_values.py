@@ -62,7 +62,8 @@ class ValueRange:
 
     def text(self, column: Column) -> str:
         """``relationship Husband``, ``age 17 to 19``."""
-        low, high = column.text(self.low), column.text(self.high)
+        low = column.text(self.low)
+        high = column.text(self.high)
         return f"{column.name} {low}" if low == high else f"{column.name} {low} to {high}"
 
 
@@ -77,8 +78,7 @@ class UnseenPair:
 
     def to_json(self) -> list[Any]:
         """``from_json`` reads it back."""
-        first, second = self.first, self.second
-        ranges = [first.column, first.low, first.high, second.column, second.low, second.high]
+        ranges = [end for each in (self.first, self.second) for end in (each.column, each.low, each.high)]
         return [*ranges, self.n_seen, self.n_expected]
 
     @classmethod

@@ -231,7 +231,8 @@ def listed(names: list[str] | tuple[str, ...], most: int = 6) -> str:
 
 def markdown(text: object) -> str:
     """Text of a user or a file, safe inside markdown; the thin spaces of our numbers stay, and addresses are no links:
-    nobody knows where they lead."""
+    nobody knows where they lead.
+    """
     inert = _ADDRESSES.sub(_JOINER, _SPACES.sub(" ", str(text)).strip())
     return _MARKDOWN.sub(r"\\\1", inert)
 

@@ -135,16 +135,16 @@ def none_found(record: RunRecord, high: float) -> str:
 
 def plausible_pairs(record: RunRecord, measured: PlausibleCounts | None) -> str:
     """How many of a search's pairs are of two people who could exist, and what that makes of its success rate; nothing
-    before any was measured.
+    before any was measured, and of runs of earlier versions, which did not look at both.
     """
-    if measured is None or not measured.n_measured:
+    if measured is None or measured.n_plausible is None or not measured.n_measured:
         return ""
-    n, n_plausible = measured.n_measured, measured.n_plausible
-    share = n_plausible / n
+    n = measured.n_measured
     of = "the" if n == record.n_found else f"{wording.count(n)} measured"
-    text = f"Two people who could exist: {wording.count(n_plausible)} of {of} pairs, {wording.share(share)}"
+    share = wording.share(measured.n_plausible / n)
+    text = f"Two people who could exist: {wording.count(measured.n_plausible)} of {of} pairs, {share}"
     if record.n_tried and n == record.n_found:
-        text += f"; that is {wording.share(n_plausible / record.n_tried)} of those tried"
+        text += f"; that is {wording.share(measured.n_plausible / record.n_tried)} of those tried"
     if measured.n_one_person:
         text += f". One who could: {wording.count(measured.n_one_person)}"
     return f"{text}."

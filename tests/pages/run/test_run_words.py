@@ -10,6 +10,7 @@ import pytest
 
 import run_cases
 from fairness_engine.errors import StopReason
+from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds
 from fairness_engine.runs.queue import CRASH_MESSAGE
@@ -108,6 +109,19 @@ def test_a_retraining_that_failed_before_a_model_was_trained_says_so(record: Run
     failed = replace(record, config=replace(config, kind=kinds.RETRAIN.name), state=RunState.FAILED, message="No term.")
     assert phrases.ending(failed) == "No term. No model was trained by then. The original is as it was."
     assert "within the tolerance" in phrases.ending(replace(failed, n_tried=2))
+
+
+def test_a_search_says_how_many_of_its_pairs_are_of_two_people_who_could_exist(record: RunRecord) -> None:
+    ended = replace(record, state=RunState.FINISHED, n_tried=1_000, n_found=100)
+    counts = PlausibleCounts(0.1, n_measured=100, n_far=60, n_implausible=60, n_one_person=45)
+    assert phrases.plausible_pairs(ended, counts) == (
+        "Two people who could exist: 40 of the pairs, 40 %; that is 4.0 % of those tried. One who could: 45."
+    )
+    some = replace(counts, n_measured=80, n_one_person=0)
+    assert phrases.plausible_pairs(ended, some) == "Two people who could exist: 20 of 80 measured pairs, 25 %."
+    older = replace(counts, n_one_person=None)
+    assert phrases.plausible_pairs(ended, older) == "", "it looked at what both share"
+    assert phrases.plausible_pairs(ended, None) == phrases.plausible_pairs(ended, PlausibleCounts(0.1)) == ""
 
 
 def test_every_state_and_every_reason_has_words(record: RunRecord) -> None:

@@ -55,6 +55,8 @@ class Review:
         limits: a narrower range by attribute: two numbers, or positions of categories.
         values: values to compare by protected attribute, instead of all: numbers or categories.
         max_variants: combinations of protected values that are compared at most.
+        links: columns that change with a protected attribute, beside the schema's: ``sex:relationship=Husband/Wife``,
+            one value for each of the attribute's in their order.
 
     Raises:
         Error: the model cannot be opened or does not belong to the data, or the scope cannot be.
@@ -72,9 +74,11 @@ class Review:
         limits: Mapping[str, tuple[float, float]] | None = None,
         values: Mapping[str, Sequence[Value]] | None = None,
         max_variants: int = 1000,
+        links: Sequence[str] | str = (),
     ) -> None:
         from fairness_engine.cli.request import values_of
         from fairness_engine.data.inference import suggest_protected
+        from fairness_engine.data.links import joined, parse_link
         from fairness_engine.model_process.starting.compiled_loops import Loops
 
         prepare_loops(Loops.MODELS)  # before anything imports them
@@ -97,6 +101,10 @@ class Review:
             max_variants=max_variants,
         )
         schema = schema.with_protected(names)
+        if links:
+            given = [parse_link(one, schema) for one in ((links,) if isinstance(links, str) else links)]
+            schema = replace(schema, links=joined([*schema.links, *given], schema))
+        scope = replace(scope, links=schema.links) if links else scope.with_links_of(schema)
         Ranges(schema, scope)  # refuses what cannot be, before the model is opened
         self._data = data
         self._scope = scope

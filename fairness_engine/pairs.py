@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -75,6 +76,10 @@ class Pairs:
 
     def __getitem__(self, index: slice | BoolArray | IntArray) -> Pairs:
         return Pairs(*(getattr(self, each.name)[index] for each in fields(self)))
+
+    def mapped(self, change: Callable[[FloatArray], FloatArray]) -> Pairs:
+        """The same pairs with both people's rows ``(n_pairs, n_columns)`` told in another way."""
+        return replace(self, first=change(self.first), second=change(self.second))
 
     @staticmethod
     def empty(n_columns: int) -> Pairs:

@@ -87,9 +87,9 @@ def check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: in
 
 
 def _rows(digits: IntArray, space: dict[str, Any], domain: Domain, rng: np.random.Generator) -> FloatArray:
-    """Rows of the engine for digits ``(n, D)``; a number of a continuous column lies anywhere in its cell."""
+    """People of digits ``(n, D)``; a number of a continuous column lies anywhere in its cell."""
     rows = np.tile(domain.low, (len(digits), 1))
     within = np.where(np.array(space["is_cell"], dtype=bool), rng.random(digits.shape), 0.0)
     columns = [domain.schema.index(name) for name in space["columns"]]
     rows[:, columns] = np.array(space["low"]) + np.array(space["steps"]) * (digits + within)
-    return domain.clip(rows)
+    return domain.spelled(domain.clip(rows))

@@ -193,12 +193,13 @@ class _Model:
 
     def moved(self, row: FloatArray, rng: np.random.Generator) -> FloatArray:
         """A row with one random attribute that is not protected moved up or down by one unit, within its range."""
-        moved = row.copy()
+        moved: FloatArray = self.ranges.roles(row[None])[0].copy()
         if len(self.ranges.movable):
             column = int(self.ranges.movable[rng.integers(len(self.ranges.movable))])
             step = float(self.ranges.unit[column]) * (1 if rng.random() < 0.5 else -1)
             moved[column] = min(max(row[column] + step, self.ranges.low[column]), self.ranges.high[column])
-        return moved
+        people = self.ranges.spelled(moved[None])
+        return np.asarray(people[0])
 
     def n_favourable(self, rows: FloatArray) -> int:
         """How many rows get the favourable outcome."""

@@ -266,9 +266,9 @@ def _drawn(store: RunStore, run: RunRecord) -> FloatArray:
         return domain.sample(n, rng)
     data = store.file(config.data_id)
     dataset = make_dataset(read_table(data.path, name=data.name), config.schema)
-    space = make_lattice(domain, Weights.DATA, dataset.rows)
+    space = make_lattice(domain, Weights.DATA, domain.roles(dataset.rows))
     low, high = (np.repeat(end, n, axis=0) for end in space.whole())
-    return space.rows_inside(space.draw(low, high, rng), rng)
+    return domain.spelled(space.rows_inside(space.draw(low, high, rng), rng))
 
 
 _OWN: dict[str, tuple[str, Callable[[RunStore, RunRecord, Evaluator], tuple[bool, str]]]] = {

@@ -10,6 +10,7 @@ from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.forests.assessor import TreeAssessor
 from fairness_engine.certification.forests.ensemble import is_tree_model
 from fairness_engine.certification.linear.assessor import LinearAssessor
+from fairness_engine.certification.linked import LinkedAssessor
 from fairness_engine.certification.networks.assessor import ClassesAssessor, NetworkAssessor
 from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import read_network, why_not
@@ -17,6 +18,7 @@ from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.voting import VotesAssessor
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.model import Model, Output, Predictor
 from fairness_engine.models.sklearn.voting import HardVote, Rearranged, Transformed
 from fairness_engine.oracle.domain import Domain
@@ -57,6 +59,8 @@ def make_assessor(model: Model, space: Lattice, mode: Mode) -> Assessor:
             "A proof is about decisions, but the scope counts scores that differ by more than "
             f"{space.domain.scope.score_gap:g}. Set the score gap to 0 under Scope."
         )
+    if spelling_of(model) is not None:
+        return LinkedAssessor(model, space, lambda of_people, part: make_assessor(of_people, part, mode))
     if isinstance(model.predictor, DenseNetwork):
         return _network_assessor(model, space, mode)
     if is_tree_model(model):
@@ -92,8 +96,12 @@ def ignores_protected(model: Model, domain: Domain) -> bool:
     Encoders take every column by itself, so those whose inputs are the same for all variants of one row are so for
     everybody.
     """
-    if not model.taken(domain.schema.names).intersection(domain.scope.protected):
+    spelling = spelling_of(model)
+    changing = [] if spelling is None else [domain.schema.inputs[column].name for column in spelling.columns]
+    if not model.taken(domain.schema.names).intersection((*domain.scope.protected, *changing)):
         return True
+    if spelling is not None:
+        return False
     row = domain.low[None, :]
     inputs = model.encoder.encode(domain.variants(row)[0])
     values = inputs.to_numpy(dtype=object) if hasattr(inputs, "to_numpy") else np.asarray(inputs)

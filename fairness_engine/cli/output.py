@@ -12,6 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from fairness_engine.data.links import links_to_json
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
@@ -61,6 +62,7 @@ def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
         "versions": dict(run.config.versions),
         "state": run.state.value,
         "left_out": left_out(run.config),
+        "links": links_to_json(run.config.scope.links, run.config.schema),
     }
 
 

@@ -234,6 +234,11 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
         help="scores that the model gave in its own environment (column 'score', and the case's id or the order of "
         "--data), or a column of --data",
     )
+    inspect.add_argument(
+        "--suggest-links",
+        action="store_true",
+        help="columns whose values the data has with one protected value only, and what they become with another",
+    )
     _add_common(inspect)
     _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
@@ -318,6 +323,14 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
         "--leave-out-impossible",
         action="store_true",
         help="do not compare protected values that the data never holds together",
+    )
+    group.add_argument(
+        "--link",
+        action="append",
+        default=[],
+        metavar="A:B=V/W",
+        help="column B goes with the protected attribute A: its value V becomes W when A changes, one value for each "
+        "of A's in their order (sex:relationship=Husband/Wife); several roles by commas, repeatable",
     )
     group.add_argument(
         "--unsafe-formats", action="store_true", help="accept pickle and joblib files, which run code when loaded"

@@ -14,6 +14,7 @@ from fairness_engine.data.corrections import replace_column, set_case_id
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.label import favourable_class, find_outcome
+from fairness_engine.data.links import joined, parse_link
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table, read_table
@@ -71,6 +72,9 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
         schema = schema.with_protected(options.protected)
     if options.positive is not None:
         schema = replace(schema, positive=options.positive)
+    if options.link:
+        given = [parse_link(text, schema) for text in options.link]
+        schema = replace(schema, links=joined([*schema.links, *given], schema))
     store = open_store(options)
     data = store.add_file(data_path, data_path.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
@@ -135,6 +139,9 @@ def read_scope(
         bins={name: values_of(schema, name, texts) for name, texts in options.values},
         max_variants=options.max_variants,
     )
+    scope = scope.with_links_of(schema)
+    asked = [link for link in schema.links if any(text.startswith(f"{link.protected}:") for text in options.link)]
+    scope = replace(scope, links=(*scope.links, *(link for link in asked if link not in scope.links)))
     if needs_variants and options.leave_out_impossible:
         dataset = make_dataset(table or read_table(Path(options.data)), schema)
         found = unseen_combinations(dataset.rows, dataset.schema, scope)

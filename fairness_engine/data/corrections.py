@@ -17,6 +17,7 @@ from fairness_engine.data.inference import (
     number_column,
     with_label,
 )
+from fairness_engine.data.links import still_there
 from fairness_engine.data.schema import MAX_LISTED, Column, Kind, Schema, Value, cut
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import DataError, SchemaError
@@ -109,11 +110,14 @@ def _first(table: Table, cells: Cells, which: np.ndarray[tuple[int], np.dtype[np
 
 
 def replace_column(schema: Schema, column: Column) -> Schema:
-    """The schema with another description of one column; it stops being protected if it is no input any more."""
+    """The schema with another description of one column; it stops being protected if it is no input any more, and links
+    keep what can still be.
+    """
     known = any(old.name == column.name for old in schema.columns)
     columns = tuple(column if old.name == column.name else old for old in schema.columns)
     protected = tuple(name for name in schema.protected if name != column.name or column.is_input)
-    return replace(schema, columns=columns if known else (*columns, column), protected=protected)
+    changed = replace(schema, columns=columns if known else (*columns, column), protected=protected)
+    return replace(changed, links=still_there(schema.links, changed))
 
 
 def change_label(table: Table, schema: Schema, name: str | None) -> Schema:
@@ -125,7 +129,8 @@ def change_label(table: Table, schema: Schema, name: str | None) -> Schema:
     """
     protected = tuple(old for old in schema.protected if old != name)
     if name is None:
-        return replace(schema, label=None, favourable=None, protected=protected)
+        changed = replace(schema, label=None, favourable=None, protected=protected)
+        return replace(changed, links=still_there(schema.links, changed))
     remedy = f"Choose another column than '{name}' as label, or cut it into a few classes"
     known = find_column(schema, name)
     chosen = known.missing if known is not None else ()
@@ -134,7 +139,8 @@ def change_label(table: Table, schema: Schema, name: str | None) -> Schema:
         column = taken_back(known)
     case_id = None if schema.case_id == name else schema.case_id
     without = replace(schema, label=None, protected=protected, case_id=case_id)
-    return with_label(replace_column(without, column), name)
+    changed = with_label(replace_column(without, column), name)
+    return replace(changed, links=still_there(schema.links, changed))
 
 
 def rename_label_text(schema: Schema, column: str, code: Value, label: str) -> Schema:

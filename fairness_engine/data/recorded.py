@@ -91,7 +91,7 @@ def _with_label(schema: Schema, name: str) -> Schema:
     """The schema with the column as its label."""
     protected = tuple(each for each in schema.protected if each != name)
     columns = tuple(column for column in schema.columns if column.name != name)
-    return replace(schema, columns=columns, protected=protected, label=name)
+    return replace(schema, columns=columns, protected=protected, label=name, links=())
 
 
 def _outcomes(cells: Cells, outcome: Column) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -38,7 +38,8 @@ _MAX_QUOTED = 60
 MAX_LISTED = 120
 """Letters of what messages quote, and of the names that they list."""
 
-_SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout", "columns"}
+_SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout"}
+_SCHEMA_KEYS |= {"links", "columns"}
 _COLUMN_KEYS = {"name", "kind", "was", "min", "max", "step", "codes", "categories", "missing"}
 
 
@@ -272,6 +273,33 @@ def _is_pair(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A column that changes with a protected attribute; see ``links``.
+
+    Args:
+        protected, column: names of inputs, both with values that can be listed.
+        of: every value of the protected attribute, as the file holds it.
+        values: for each role that is spelled in several ways, its value for each of ``of``, as the file holds it.
+    """
+
+    protected: str
+    column: str
+    of: tuple[Value, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists; ``from_json`` reads it back."""
+        values = [list(spellings) for spellings in self.values]
+        return {"protected": self.protected, "column": self.column, "of": list(self.of), "values": values}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Link:
+        """Read what ``to_json`` wrote."""
+        values = tuple(tuple(spellings) for spellings in content["values"])
+        return cls(content["protected"], content["column"], tuple(content["of"]), values)
+
+
+@dataclass(frozen=True)
 class Schema:
     """All columns, the label, the favourable outcome and the protected attributes.
 
@@ -286,6 +314,7 @@ class Schema:
             whose file does not name its classes; ``None`` takes the second outcome.
         case_id: name of the column that names a case; it never is an input.
         layout: what of the model's inputs neither its file nor ``model_input`` says.
+        links: columns that change with a protected attribute; those of attributes that are not protected say nothing.
     """
 
     columns: tuple[Column, ...]
@@ -296,6 +325,7 @@ class Schema:
     positive: Value | None = None
     case_id: str | None = None
     layout: Layout = field(default_factory=Layout, hash=False)
+    links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
         twice = sorted(name for name, count in Counter(column.name for column in self.columns).items() if count > 1)
@@ -372,7 +402,7 @@ class Schema:
         protected = content.get("protected", [])
         if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
             raise SchemaError(f"'protected' must be a list of column names, got {shown(protected)}.")
-        return cls(
+        found = cls(
             columns=tuple(_column_from_json(column) for column in columns),
             label=_optional_text(content, "label"),
             favourable=_outcome(content, "favourable"),
@@ -382,6 +412,11 @@ class Schema:
             case_id=_optional_text(content, "id"),
             layout=Layout.from_json(content.get("layout", {})),
         )
+        if "links" not in content:
+            return found
+        from fairness_engine.data.links import read_links  # it needs the schema
+
+        return replace(found, links=read_links(content["links"], found))
 
     def to_json(self) -> dict[str, Any]:
         """The content of a schema file, version 1; ``from_json`` reads it back to an equal schema."""
@@ -399,6 +434,8 @@ class Schema:
             content["id"] = self.case_id
         if not self.layout.is_plain:
             content["layout"] = self.layout.to_json()
+        if self.links:
+            content["links"] = [link.to_json() for link in self.links]
         return {**content, "columns": [_column_to_json(column) for column in self.columns]}
 
     @classmethod

@@ -11,6 +11,7 @@ from fairness_engine.clock import Clock
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.split import checked_labels, split_rows
 from fairness_engine.retraining.settings import RetrainSettings, Surrogate
@@ -82,7 +83,8 @@ def trainer_of(opened: ModelSession, settings: RetrainSettings) -> Trainer:
     dataset = opened.dataset
     assert opened.model_file is not None, "checked with the data"
     threshold = opened.scope.threshold if opened.scope is not None else None
-    binding = Binding(dataset.schema, dataset.classes, opened.model.favourable, threshold)
+    spelling = spelling_of(opened.model)
+    binding = Binding(dataset.schema, dataset.classes, opened.model.favourable, threshold, spelling=spelling)
     path, name = opened.model_file
     return make_trainer(path, name, opened.model, binding, settings, unsafe_formats=unsafe_formats_allowed())
 

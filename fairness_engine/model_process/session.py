@@ -16,13 +16,15 @@ from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.label import favourable_or_second
+from fairness_engine.data.links import Spelling
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import FitError, ProcessError, SettingError
-from fairness_engine.events import Event, ResultReady
+from fairness_engine.events import Event, PairsFound, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
 from fairness_engine.model_process.text_session import TextSession, open_texts, text_column
+from fairness_engine.models.encoders.linked import linked
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.fit.reading_state import Reading
@@ -53,6 +55,7 @@ class ModelSession:
         model_file: where the model's file is and what it was called, to train it again.
         picked, group: pairs and the rule set that a person picked for a retraining.
         surrogate: the tree that diversity is measured by, where an earlier run learned it.
+        of_people: where the rows of this are rows of roles (see ``in_roles``): the same for rows of people.
     """
 
     dataset: Dataset
@@ -63,6 +66,7 @@ class ModelSession:
     picked: Pairs | None = None
     group: RuleGroup | None = None
     surrogate: Surrogate | None = None
+    of_people: ModelSession | None = None
 
     @cached_property
     def domain(self) -> Domain:
@@ -75,6 +79,37 @@ class ModelSession:
             raise ProcessError("This question needs a scope, and the model was opened without one.")
         schema = self.dataset.schema
         return Domain(schema, self.scope, self.model.taken(schema.names))
+
+    @cached_property
+    def in_roles(self) -> ModelSession:
+        """The same with every person as a row of roles, so that whoever compares protected values need not know of
+        links; itself where the scope has none.
+        """
+        spelling = self._spelling
+        if self.scope is None or spelling is None:
+            return self
+        more = self.dataset.incomplete
+        dataset = replace(
+            self.dataset,
+            rows=spelling.roles(self.dataset.rows),
+            incomplete=None if more is None else replace(more, rows=spelling.roles(more.rows)),
+        )
+        return replace(
+            self,
+            dataset=dataset,
+            model=linked(self.model, spelling) if is_there(self.model) else self.model,
+            scope=replace(self.scope, links=()),
+            picked=None if self.picked is None else self.picked.mapped(spelling.roles),
+            of_people=self,
+        )
+
+    @cached_property
+    def _spelling(self) -> Spelling | None:
+        """What the scope's links make of rows; ``None`` without links."""
+        if self.scope is None or not self.scope.links:
+            return None
+        schema = self.dataset.schema
+        return Ranges(schema, self.scope, self.model.taken(schema.names)).spelling
 
     def run(self, config: RunConfig, clock: Clock, report: Callable[[Event], None] = lambda _: None) -> Iterator[Event]:
         """The events of a run, of any kind there is.
@@ -92,7 +127,12 @@ class ModelSession:
             yield ResultReady("reading", encode(self.reading()))
         from fairness_engine.model_process.work import OF_TABLES
 
-        yield from OF_TABLES[config.kind](self, config, clock, report)
+        spelling = self._spelling
+        for event in OF_TABLES[config.kind](self.in_roles, config, clock, report):
+            if spelling is not None and isinstance(event, PairsFound):
+                yield PairsFound(event.pairs.mapped(spelling.spelled))
+            else:
+                yield event
 
     def given(self, request: Mapping[str, Any]) -> ModelSession:
         """The same with what a request brings for a run: the pairs (``cases``) and the ``rule_set`` that a person
@@ -125,7 +165,7 @@ class ModelSession:
     @cached_property
     def learned(self) -> dict[str, Any]:
         """What a run learned that the next one of the same question need not learn again; plain JSON, by name."""
-        return {}
+        return {} if self.of_people is None else self.of_people.learned
 
     def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> RecordedDecisions:
         """What a column of the data decides: of predictions, or the label when no name is given.
@@ -154,7 +194,8 @@ class ModelSession:
             InputError: the model, or the scope, cannot be certified, or it is no box.
         """
         details = self._inspector(settings).inspect(unpack_array(low), unpack_array(high))
-        return {"box": details.to_json(), "counterexample": pack_pairs(details.counterexample)}
+        shown = details.counterexample.mapped(self.domain.spelled)
+        return {"box": details.to_json(), "counterexample": pack_pairs(shown)}
 
     def _inspector(self, settings: Mapping[str, Any]) -> BoxInspector:
         """What assesses boxes, kept for the next click on the same certification."""
@@ -164,7 +205,8 @@ class ModelSession:
         wanted = CertifySettings.from_json(settings)
         if wanted not in self._inspectors:
             self._inspectors.clear()
-            self._inspectors[wanted] = BoxInspector(self.model, self.domain, self.dataset.rows, wanted)
+            asked = self.in_roles
+            self._inspectors[wanted] = BoxInspector(asked.model, asked.domain, asked.dataset.rows, wanted)
         return self._inspectors[wanted]
 
     @cached_property
@@ -175,7 +217,7 @@ class ModelSession:
         """Why the model cannot be certified in this scope, in a sentence or two; null when it can."""
         from fairness_engine.model_process.certification import why_not_certifiable
 
-        return {"reason": why_not_certifiable(self.model, self.domain)}
+        return {"reason": why_not_certifiable(self.in_roles.model, self.in_roles.domain)}
 
     def trainable(self) -> dict[str, Any]:
         """Can the model be retrained on the data, and what may be trained instead, as JSON."""
@@ -188,6 +230,8 @@ class ModelSession:
         """What the data says about which people could exist: the same for all runs on it, whatever their seed."""
         from fairness_engine.measures.plausibility.plausibility import Plausibility
 
+        if self.of_people is not None:
+            return self.of_people.plausibility.of_rows(self.of_people.domain.spelled)
         return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(0))
 
     def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -231,7 +275,8 @@ class ModelSession:
         """
         from fairness_engine.model_process.certification import extreme_decisions
 
-        least, most = extreme_decisions(self.model, self.domain, unpack_array(rows))
+        asked = self.in_roles
+        least, most = extreme_decisions(asked.model, asked.domain, self.domain.roles(unpack_array(rows)))
         return {"least": pack_array(least), "most": pack_array(most)}
 
     def plausible(self, rows: Any) -> dict[str, Any]:
@@ -242,15 +287,18 @@ class ModelSession:
         """The plainest form of one pair; both packed."""
         from fairness_engine.explanation.simplify import plain_row, simplify_pair
 
-        plain = plain_row(self.domain, self.dataset.rows)
-        found = simplify_pair(self.model, self.domain, unpack_pairs(pair, self.domain.n_columns), plain)
-        return {"pair": pack_pairs(found)}
+        asked = self.in_roles
+        plain = plain_row(asked.domain, asked.dataset.rows)
+        given = unpack_pairs(pair, self.domain.n_columns).mapped(self.domain.roles)
+        found = simplify_pair(asked.model, asked.domain, given, plain)
+        return {"pair": pack_pairs(found.mapped(self.domain.spelled))}
 
     def gradients(self) -> dict[str, Any]:
         """How estimated gradients compare with the true ones, as JSON."""
         from fairness_engine.measures.gradient_accuracy import check_gradients
 
-        return {"gradients": check_gradients(self.model, self.domain, self.dataset.rows).to_json()}
+        asked = self.in_roles
+        return {"gradients": check_gradients(asked.model, asked.domain, asked.dataset.rows).to_json()}
 
     def shap(self, people: Any) -> dict[str, Any]:
         """SHAP values of both people of a pair ``(2, n_columns)``, packed."""
@@ -269,10 +317,12 @@ class ModelSession:
         from fairness_engine.explanation.where import WhereSettings, find_where, where_to_json
         from fairness_engine.search import requirements
 
-        requirements.check(self.model, self.domain, self.dataset.rows, None)
+        asked = self.in_roles
+        held = (asked.model, asked.domain, asked.dataset.rows)
+        requirements.check(*held, None)
         wanted = WhereSettings(Distribution(settings["distribution"]), int(settings["max_depth"]))
-        found = find_where(self.model, self.domain, self.dataset.rows, wanted)
-        return {"where": where_to_json(found), "examples": pack_pairs(found.examples)}
+        found = find_where(*held, wanted)
+        return {"where": where_to_json(found), "examples": pack_pairs(found.examples.mapped(self.domain.spelled))}
 
     def group_figures(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_answer``."""
@@ -298,6 +348,8 @@ class ModelSession:
         ``(n_rows,)`` each; ``None`` where there is no such person, or the model takes none."""
         from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 
+        if self.of_people is not None:
+            return self.of_people.incomplete_favourable
         more = self.dataset.incomplete
         if more is None or self.model.incomplete is None:
             return None

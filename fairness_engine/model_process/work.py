@@ -130,7 +130,8 @@ def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report
             said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
             yield ResultReady("notes", {"notes": [said]})
         subject = AssessedData(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
-    ranges = Ranges(schema, config.scope, opened.model.taken(schema.names))
+    scope = replace(config.scope, links=())  # the rows are rows of roles
+    ranges = Ranges(schema, scope, opened.model.taken(schema.names))
     yield from run_rules(subject, ranges, settings, config.seed, clock, report)
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.links import Spelling, joined, still_there
+from fairness_engine.data.schema import Column, Kind, Link, Schema
 from fairness_engine.errors import SettingError
 
 
@@ -63,6 +64,7 @@ class Scope:
         max_variants: above this many combinations of protected values the user must choose which to compare.
         excluded: combinations of protected values that are not compared, such as those of nobody in the data: each one
             value an attribute, in the order of ``protected``, or ``None`` where any value counts; two values at least.
+        links: columns that change with a protected attribute; see ``data.links``.
     """
 
     protected: tuple[str, ...]
@@ -73,6 +75,7 @@ class Scope:
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     max_variants: int = 1000
     excluded: tuple[Combination, ...] = ()
+    links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.protected:
@@ -94,6 +97,20 @@ class Scope:
                     f"protected attributes, and a place for each, got {list(combination)}."
                 )
 
+    @property
+    def changing(self) -> tuple[str, ...]:
+        """Names of the columns in which the two people of a pair may differ: protected ones, and those linked to
+        them.
+        """
+        return (*self.protected, *(link.column for link in self.links))
+
+    def with_links_of(self, schema: Schema) -> Scope:
+        """The same with those of the schema's links that belong to its protected attributes."""
+        links = tuple(
+            link for link in schema.links if link.protected in self.protected and link.column not in self.protected
+        )
+        return replace(self, links=links)
+
     def with_protected(self, protected: tuple[str, ...]) -> Scope:
         """The same question about other protected attributes: what it says of those that are not protected any more
         goes.
@@ -105,7 +122,8 @@ class Scope:
             known = {name: value for name, value in zip(self.protected, combination, strict=True) if value is not None}
             if set(known) <= set(protected):
                 excluded.append(tuple(known.get(name) for name in protected))
-        return replace(self, protected=protected, bins=bins, fixed=fixed, excluded=tuple(excluded))
+        links = tuple(link for link in self.links if link.protected in protected and link.column not in protected)
+        return replace(self, protected=protected, bins=bins, fixed=fixed, excluded=tuple(excluded), links=links)
 
     def moved(self, old: Schema, new: Schema) -> Scope:
         """The same question in a corrected schema: positions follow their categories, and what names a category that is
@@ -134,6 +152,7 @@ class Scope:
             excluded=tuple(
                 each for each in excluded if not any(value is not None and math.isnan(value) for value in each)
             ),
+            links=still_there(self.links, new),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -142,6 +161,9 @@ class Scope:
         content["limits"] = {name: list(limits) for name, limits in self.limits.items()}
         content["bins"] = {name: list(values) for name, values in self.bins.items()}
         content["excluded"] = [list(combination) for combination in self.excluded]
+        del content["links"]
+        if self.links:  # a scope without says what it said before there were any
+            content["links"] = [link.to_json() for link in self.links]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
 
     @classmethod
@@ -153,6 +175,7 @@ class Scope:
         known["limits"] = {name: (limits[0], limits[1]) for name, limits in known.get("limits", {}).items()}
         known["bins"] = {name: tuple(values) for name, values in known.get("bins", {}).items()}
         known["excluded"] = tuple(tuple(combination) for combination in known.get("excluded", ()))
+        known["links"] = tuple(Link.from_json(link) for link in known.get("links", ()))
         return cls(**known)
 
 
@@ -166,10 +189,11 @@ class Ranges:
         free: indices of the columns that tell individuals apart: the others, as far as the model takes them.
         movable: indices of the columns that a technique may vary (free and not fixed).
         fixed: indices of the columns that uniform rows take from rows of the data, jointly.
+        spelling: what the scope's links make of rows; ``None`` without links.
 
     Raises:
-        SchemaError: the scope names a column that is no input.
-        SettingError: limits outside the domain.
+        SchemaError: the scope names a column that is no input, or has a link that cannot be.
+        SettingError: limits outside the domain, or links that do not fit the scope.
     """
 
     def __init__(self, schema: Schema, scope: Scope, taken: Collection[str] | None = None) -> None:
@@ -199,6 +223,15 @@ class Ranges:
         self.free = np.array([i for i in others if i not in idle], dtype=np.int64)
         self.movable = np.array([i for i in self.free if i not in fixed and span[i] > 0], dtype=np.int64)
         self.fixed = np.array(sorted(fixed | idle), dtype=np.int64)
+        self.spelling = _spelling(schema, scope, taken)
+
+    def spelled(self, rows: FloatArray) -> FloatArray:
+        """People ``(n_rows, n_columns)`` of rows of roles; see ``data.links``. The same array without links."""
+        return rows if self.spelling is None else self.spelling.spelled(rows)
+
+    def roles(self, rows: FloatArray) -> FloatArray:
+        """Rows of roles ``(n_rows, n_columns)`` of people; the same array without links."""
+        return rows if self.spelling is None else self.spelling.roles(rows)
 
     def clip(self, rows: FloatArray) -> FloatArray:
         """The rows with every value moved into its range; a new array."""
@@ -329,15 +362,15 @@ class Domain(Ranges):
 
     def variants(self, rows: FloatArray) -> FloatArray:
         """Every variant of every row, ``(n_rows, n_variants, n_columns)``."""
-        out = np.repeat(rows[:, None, :], self.n_variants, axis=1)
+        out = np.repeat(self.roles(rows)[:, None, :], self.n_variants, axis=1)
         out[:, :, self.protected] = self.variant_values
-        return out
+        return self.spelled(out.reshape(-1, self.n_columns)).reshape(out.shape)
 
     def with_variant(self, rows: FloatArray, index: IntArray) -> FloatArray:
         """Each row with the protected values of one variant; ``index`` is ``(n_rows,)``; a new array."""
-        out = rows.copy()
+        out = self.roles(rows).copy()
         out[:, self.protected] = self.variant_values[index]
-        return out
+        return self.spelled(out)
 
     def are_variants(self, rows: FloatArray) -> NDArray[np.bool_]:
         """Whether the protected values of each row are a combination that is compared ``(n_rows,)``."""
@@ -396,16 +429,68 @@ class Domain(Ranges):
         """
         from fairness_engine.oracle.kernels import row_keys  # numba is loaded by searches only, never by the app
 
-        keys: KeyArray = row_keys(np.ascontiguousarray(rows), self.free, self.low, *self.key_weights)
+        rows = np.ascontiguousarray(self.roles(rows))
+        keys: KeyArray = row_keys(rows, self.free, self.low, *self.key_weights)
         return keys
 
     def moved_keys(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> KeyArray:
         """``keys`` of the rows with ``columns[i]`` set to ``values[i]``, ``(n_rows,)`` each, without copying them."""
         from fairness_engine.oracle.kernels import moved_keys  # numba is loaded by searches only, never by the app
 
+        if self.spelling is not None:
+            moved = rows.copy()
+            moved[np.arange(len(rows)), columns] = values
+            return self.keys(moved)
         rows = np.ascontiguousarray(rows)
         keys: KeyArray = moved_keys(rows, columns, values, self.free, self.low, *self.key_weights)
         return keys
+
+
+def _spelling(schema: Schema, scope: Scope, taken: Collection[str] | None) -> Spelling | None:
+    """What the links of a scope make of rows; ``None`` without links.
+
+    Raises:
+        SchemaError: a link that cannot be.
+        SettingError: one that does not fit the scope, or changes nothing for the model.
+    """
+    if not scope.links:
+        return None
+    links = joined(scope.links, schema)
+    names = [link.column for link in links]
+    for link in links:
+        if link.protected not in scope.protected:
+            raise SettingError(
+                f"A link belongs to a protected attribute, but '{link.protected}' of '{link.protected}:{link.column}' "
+                "is not protected. Protect it, or remove the link."
+            )
+        if link.column in scope.protected:
+            raise SettingError(
+                f"'{link.column}' is protected itself, so all its values are compared and none can go with "
+                f"'{link.protected}'. Remove the link, or do not protect '{link.column}'."
+            )
+        if names.count(link.column) > 1:
+            raise SettingError(
+                f"'{link.column}' can go with one protected attribute only, got {names.count(link.column)}. Remove "
+                "the other link."
+            )
+        if taken is not None and link.column not in taken:
+            raise SettingError(
+                f"The model does not take '{link.column}', so that a link of it changes nothing. Remove the link."
+            )
+    spelling = Spelling(schema, links)
+    for column, cases in spelling.cases():
+        name = schema.inputs[column].name
+        ends = scope.limits.get(name)
+        if ends is None:
+            continue
+        for spellings in cases.values():
+            is_inside = (spellings >= ends[0]) & (spellings <= ends[1])
+            if is_inside.any() and not is_inside.all():
+                raise SettingError(
+                    f"The limits of '{name}' must hold all values of a role or none, but a link turns what lies inside "
+                    "into what lies outside. Widen the limits, or remove the link."
+                )
+    return spelling
 
 
 def _places_of(values: FloatArray, known: list[FloatArray]) -> IntArray:

@@ -37,8 +37,8 @@ class PossiblePairs:
         return Domain(self._schema, self._scope)
 
     def check(self, pairs: Pairs) -> None:
-        """See that the two people of each pair could exist, are compared, differ in protected columns only and are not
-        treated alike.
+        """See that the two people of each pair could exist, are compared, differ in protected columns only (and in what
+        the scope links to them) and are not treated alike.
 
         Args:
             pairs: of the right shapes and types.
@@ -49,8 +49,9 @@ class PossiblePairs:
         if not len(pairs):
             return
         both = (pairs.first, pairs.second)
-        if not np.array_equal(pairs.first[:, self._shared], pairs.second[:, self._shared]):
-            raise ValueError("a pair that differs in a column that is not protected")
+        roles = tuple(self._domain.roles(rows) for rows in both)
+        if not np.array_equal(roles[0][:, self._shared], roles[1][:, self._shared]):
+            raise ValueError("a pair that differs in a column that is not protected, nor linked to one")
         if not all(self._domain.contains(rows).all() for rows in both):
             raise ValueError("a person who lies outside the domain")
         if (pairs.first == pairs.second).all(axis=1).any():
@@ -67,6 +68,7 @@ class PossiblePairs:
 
     def individuals(self, rows: FloatArray) -> NDArray[np.uint64]:
         """A number for each individual ``(n_rows,)``: equal where everything that is not protected is."""
+        rows = self._domain.roles(rows)
         inverse, weights, is_exact = self._domain.key_weights
         keys = np.zeros(len(rows), dtype=np.uint64)
         for column, scale, weight in zip(self._domain.free, inverse, weights, strict=True):

@@ -75,6 +75,11 @@ def _picked(store: RunStore, config: RunConfig, one: CasesOfRun) -> Pairs:
             f"The cases must differ in protected attributes of this scope ({', '.join(config.scope.protected)}), got a "
             f"run on {', '.join(of_run.scope.protected)}. Search in this scope first."
         )
+    if of_run.scope.links != config.scope.links:
+        raise RunError(
+            "The cases must have the links of this scope, got a run with others: its people would not be pairs here. "
+            "Search in this scope first."
+        )
     pairs = store.pairs(one.run_id)
     wrong = [index for index in one.indices if not 0 <= index < len(pairs)]
     if wrong:

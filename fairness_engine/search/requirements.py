@@ -15,6 +15,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import Clock
 from fairness_engine.errors import FitError, ModelError, SettingError
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.model import Model, Output
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.search.technique import Technique
@@ -60,6 +61,8 @@ def _on_protected(model: Model, domain: Domain) -> Iterator[str]:
     """A model that takes no protected attribute decides all variants alike; to search it would only look like work."""
     protected = domain.scope.protected
     taken = model.taken(domain.schema.names)
+    if spelling_of(model) is not None:
+        return  # what goes with the protected attributes is taken, or the scope would have been refused
     if not taken.intersection(protected):
         raise FitError(
             f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it "

@@ -1,7 +1,7 @@
 """Pairs on disk: Parquet, one file a batch, ``a.<column>`` for the first person and ``b.<column>`` for the second.
 
 Values are those of a row of the engine (position of the category, or the number). The second person is kept in the
-protected columns only, for the two are equal in all others.
+protected columns, and those linked to them, only: the two are equal in all others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
     """Write one file; it appears under its name when it is whole."""
     names = config.schema.names
     columns: dict[str, Any] = {f"a.{name}": pairs.first[:, i] for i, name in enumerate(names)}
-    columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.protected}
+    columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.changing}
     columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES}.items()}
     columns |= {f"{name}_{side}": getattr(pairs, name)[:, k] for name in _MEASURED for k, side in enumerate("ab")}
     table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
@@ -50,7 +50,7 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
             table = pq.read_table(file)
         first = _matrix(table, [f"a.{name}" for name in config.schema.names])
         second = first.copy()
-        for name in config.scope.protected:
+        for name in config.scope.changing:
             second[:, config.schema.index(name)] = table[f"b.{name}"].to_numpy()
         values = {field: table[name].to_numpy().copy() for name, field in {**_NUMBERS, **_CODES}.items()}
         values |= {name: _measured(table, name, unknown) for name, unknown in _MEASURED.items()}

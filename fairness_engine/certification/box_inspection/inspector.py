@@ -32,6 +32,7 @@ _BLOCK_ROWS = 1 << 15
 
 def units_of(assessor: Assessor | None) -> tuple[str, int]:
     """What a model is made of that can be settled in a box, in words for several, and how many there are."""
+    assessor = getattr(assessor, "plain", assessor)
     network = getattr(assessor, "network", None)
     if network is not None:
         return "neurons", sum(network.widths)

@@ -9,12 +9,14 @@ from typing import Any
 
 from fairness_engine.cli.output import ExitStatus, Outcome, say
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
-from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.inference import why_left_out
+from fairness_engine.data.links import links_to_json
 from fairness_engine.data.missing import find_spellings, say_proposed
 from fairness_engine.data.summary import describe_columns
 from fairness_engine.data.table import read_table
-from fairness_engine.errors import DataError, InputError
+from fairness_engine.errors import DataError, InputError, SettingError
+from fairness_engine.measures.plausibility.link_candidates import find_links
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
@@ -76,11 +78,28 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "certifiable": reason,
         "reading": reading,
         "positive": reading.get("positive") if reading else None,
+        "links": links_to_json(schema.links, schema),
     }
+    if options.suggest_links:
+        result["suggested_links"] = _suggested(dataset)
     if reading is not None and reading["state"] == State.REFUSED:
         say(" ".join(reading["advice"]))
         return Outcome(result, _text(result), ExitStatus.BAD_INPUT)
     return Outcome(result, _text(result))
+
+
+def _suggested(dataset: Dataset) -> list[dict[str, Any]]:
+    """Links that the data suggests, as ``links`` has them, with how many rows speak against each."""
+    schema = dataset.schema
+    if not schema.protected:
+        raise SettingError(
+            "Links belong to protected attributes: name these with --protected; the inputs are: "
+            f"{', '.join(schema.names[:12])}."
+        )
+    return [
+        {**links_to_json([each.link], schema)[0], "seen": each.n_seen, "expected": round(each.n_expected, 1)}
+        for each in find_links(dataset.rows, schema)
+    ]
 
 
 def _on_guesses(assessed: Request, options: argparse.Namespace) -> list[str]:
@@ -171,6 +190,10 @@ def _on_reading(content: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _spelled(told: dict[str, Any]) -> str:
+    return " / ".join(told["values"])
+
+
 def _text(result: dict[str, Any]) -> str:
     lines = [f"{result['rows']:,} rows, {result['columns']} columns; {result['rows_used']:,} rows can be used."]
     lines += [f"- {problem}" for problem in result["problems"]]
@@ -184,6 +207,15 @@ def _text(result: dict[str, Any]) -> str:
             lines.append(f"Accuracy {fit['accuracy']:.3f}; always the commonest class: {fit['majority_share']:.3f}.")
         unused = [name for name, uses in (fit["uses_protected"] or {}).items() if not uses]
         lines += [f"The model does not use '{name}': a search would find nothing by construction." for name in unused]
+    lines += [f"{told['column']} goes with {told['protected']}: {_spelled(told)}." for told in result["links"]]
+    if "suggested_links" in result:
+        found = result["suggested_links"]
+        lines += [
+            f"Suggested: --link '{told['protected']}:{told['column']}={'/'.join(told['values'])}' ({told['seen']:,} "
+            f"rows have it otherwise, where {told['expected']:,.0f} would by chance)."
+            for told in found
+        ]
+        lines += [] if found else ["The data suggests no link."]
     if result["certifiable"]:
         lines.append(result["certifiable"])
     return "\n".join(lines)

@@ -172,8 +172,8 @@ def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int,
     else:
         holds = first_decisions != second_decisions
     checks = {
-        "its two persons differ in a column that is not protected": (pairs.first != pairs.second)[:, domain.free].any(
-            axis=1
+        "its two persons differ in a column that is not protected, nor linked to one": (
+            (domain.roles(pairs.first) != domain.roles(pairs.second))[:, domain.free].any(axis=1)
         ),
         "a person lies outside the domain": ~(domain.contains(pairs.first) & domain.contains(pairs.second)),
         "the model now treats both persons alike": ~holds,

@@ -8,6 +8,8 @@ protected ones included; a pair is plausible when each of its two people is.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +111,7 @@ class Plausibility:
     def __init__(self, rows: FloatArray, domain: Domain, rng: np.random.Generator) -> None:
         self._domain = domain
         self._rows = rows
+        self._people_of: Callable[[FloatArray], FloatArray] = lambda given: given
         self._real = NearestRows(rows, domain, rng)
         self._unseen = UnseenValues(rows, domain)
         self._fixed_keys = np.unique(_combination_keys(rows, domain))
@@ -127,6 +130,12 @@ class Plausibility:
         """
         return cls(rows, domain, rng)
 
+    def of_rows(self, people_of: Callable[[FloatArray], FloatArray]) -> Plausibility:
+        """The same, asked about rows that tell people in another way, ``(n_rows, n_columns)`` as well."""
+        other = copy.copy(self)
+        other._people_of = people_of
+        return other
+
     def _find_limit(self, rng: np.random.Generator) -> float:
         if self.n_reference < 2:
             return 1.0
@@ -140,15 +149,17 @@ class Plausibility:
         Args:
             rows: people ``(n_rows, n_columns)``.
         """
-        return self._real.nearest(rows)[0], self._unseen.count(rows)
+        people = self._people_of(rows)
+        return self._real.nearest(people)[0], self._unseen.count(people)
 
     def are_plausible(self, rows: FloatArray) -> BoolArray:
         """Whether each person ``(n_rows, n_columns)`` is near enough to the data and has no unseen values
         ``(n_rows,)``.
         """
-        found = self._unseen.count(rows) == 0
+        people = self._people_of(rows)
+        found = self._unseen.count(people) == 0
         some = np.flatnonzero(found)  # the distance takes longer
-        found[some] = self._real.nearest(rows[some])[0] <= self.limit
+        found[some] = self._real.nearest(people[some])[0] <= self.limit
         return np.asarray(found)
 
     def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -163,14 +174,15 @@ class Plausibility:
 
     def naturalness(self, people: FloatArray) -> float | None:
         """How much people ``(n_people, n_columns)`` look like the data as a whole; see ``naturalness``."""
-        return naturalness(people, self._rows, self._domain.schema)
+        return naturalness(self._people_of(people), self._rows, self._domain.schema)
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         """Positions of people outside the ranges, or with fixed values that nobody has together. None, if searches are
         right.
         """
-        is_fixed_seen = np.isin(_combination_keys(rows, self._domain), self._fixed_keys)
-        return np.flatnonzero(~(self._domain.contains(rows) & is_fixed_seen))
+        people = self._people_of(rows)
+        is_fixed_seen = np.isin(_combination_keys(people, self._domain), self._fixed_keys)
+        return np.flatnonzero(~(self._domain.contains(people) & is_fixed_seen))
 
     def assess(self, row: FloatArray) -> PersonAssessed:
         """Everything about one person ``(n_columns,)``."""
@@ -189,9 +201,9 @@ class Plausibility:
 
 
 def _combination_keys(rows: FloatArray, domain: Domain) -> np.ndarray[Any, np.dtype[np.void]]:
-    """The values of the fixed columns of every row as one thing that can be compared ``(n_rows,)``."""
+    """The values (or roles) of the fixed columns of every row as one thing that can be compared ``(n_rows,)``."""
     columns = domain.fixed
-    values = np.ascontiguousarray(rows[:, columns] + 0.0)  # so that -0 is 0
+    values = np.ascontiguousarray(domain.roles(rows)[:, columns] + 0.0)  # so that -0 is 0
     if not len(columns):
         return np.zeros(len(rows), dtype="V1")
     return values.view(f"V{8 * len(columns)}").ravel()

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.errors import ModelError
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, large_groups
 from fairness_engine.retraining.settings import Surrogate
 from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, need_two_outcomes
@@ -47,7 +48,10 @@ def rounds(context: RoundContext) -> Rounds:
     known, number = large_groups(groups.codes(training.rows), training.labels, _LEAST_ROWS)
     if len(np.unique(number)) < 2:
         return
-    binding = Binding(context.dataset.schema, context.dataset.classes, context.model.favourable, None)
+    spelling = spelling_of(context.model)
+    binding = Binding(
+        context.dataset.schema, context.dataset.classes, context.model.favourable, None, spelling=spelling
+    )
     trainer, kind = _trainer(context, binding)
     for slack in _SLACKS[: context.settings.max_rounds]:
         within = f"selection rates within {100 * slack:g} points"

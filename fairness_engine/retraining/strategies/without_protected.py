@@ -11,6 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds
 from fairness_engine.retraining.trainers.dropped_columns import OtherInputs, without_inputs
@@ -19,8 +20,8 @@ from fairness_engine.retraining.trainers.trainer import Binding, Examples, Train
 
 
 def rounds(context: RoundContext) -> Rounds:
-    """One round: no decision of the model that it makes depends on a protected attribute of the scope directly,
-    whatever the others are.
+    """One round: no decision of the model that it makes depends on a protected attribute of the scope, or on what is
+    linked to one, directly, whatever the others are.
 
     An estimator of scikit-learn is fitted on the other columns alone and carries their names, so that Evenhand, and
     anybody who opens the file, sees what it takes. A network is trained with every protected attribute held at the
@@ -30,7 +31,7 @@ def rounds(context: RoundContext) -> Rounds:
     Raises:
         ModelError: nothing is left to take, or the network does not begin with a dense layer with biases.
     """
-    names = context.domain.scope.protected
+    names = _names(context)
     is_estimator = isinstance(context.trainer, EstimatorTrainer)
     trained = (
         _estimator(context, context.trainer) if isinstance(context.trainer, EstimatorTrainer) else _network(context)
@@ -41,11 +42,24 @@ def rounds(context: RoundContext) -> Rounds:
 
 def _binding(context: RoundContext) -> Binding:
     threshold = context.domain.scope.threshold
-    return Binding(context.dataset.schema, context.dataset.classes, context.model.favourable, threshold)
+    spelling = spelling_of(context.model)
+    return Binding(
+        context.dataset.schema, context.dataset.classes, context.model.favourable, threshold, spelling=spelling
+    )
+
+
+def _columns(context: RoundContext) -> IntArray:
+    """The protected columns, and those linked to them."""
+    spelling = spelling_of(context.model)
+    return np.array([*context.domain.protected, *(() if spelling is None else spelling.columns)], dtype=np.int64)
+
+
+def _names(context: RoundContext) -> tuple[str, ...]:
+    return tuple(context.dataset.schema.names[column] for column in _columns(context))
 
 
 def _estimator(context: RoundContext, trainer: EstimatorTrainer) -> Trained:
-    inputs = OtherInputs(trainer.encoder, context.domain.scope.protected)
+    inputs = OtherInputs(trainer.encoder, _names(context))
     estimator = without_inputs(trainer.estimator, inputs)
     return context.train(
         context.training, None, EstimatorTrainer(estimator, inputs, trainer.own_classes, _binding(context))
@@ -55,7 +69,7 @@ def _estimator(context: RoundContext, trainer: EstimatorTrainer) -> Trained:
 def _network(context: RoundContext) -> Trained:
     training = context.training
     validation = context.validation
-    columns = context.domain.protected
+    columns = _columns(context)
     values = np.array([_most_frequent(training.rows[:, column]) for column in columns])
     examples, held = (_held(one, columns, values) for one in (training, validation))
     trained = context.train(examples, held)

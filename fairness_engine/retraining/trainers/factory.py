@@ -9,6 +9,7 @@ from fairness_engine.data.schema import ModelInput, Schema
 from fairness_engine.errors import ModelError
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.encoders import CodesEncoder, choose_encoder
+from fairness_engine.models.encoders.linked import linked_encoder
 from fairness_engine.models.encoders.one_hot import is_text, one_hot_features
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Encoder, Model
@@ -33,7 +34,10 @@ def make_surrogate(model: Model, binding: Binding, settings: RetrainSettings) ->
     from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
 
     return EstimatorTrainer(
-        _surrogate_estimator(settings.surrogate), _encoder(binding.schema, settings.surrogate), None, binding
+        _surrogate_estimator(settings.surrogate),
+        linked_encoder(_encoder(binding.schema, settings.surrogate), binding.spelling),
+        None,
+        binding,
     )
 
 

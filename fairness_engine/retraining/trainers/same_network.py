@@ -16,6 +16,7 @@ from fairness_engine.models.classes import match_classes
 from fairness_engine.models.dense.network import DenseNetwork, Layer
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import CodesEncoder, choose_encoder
+from fairness_engine.models.encoders.linked import linked_encoder, of_people
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.model import Encoder, Model
 from fairness_engine.retraining.settings import RetrainSettings
@@ -61,11 +62,13 @@ def network_trainer(model: Model, binding: Binding, settings: RetrainSettings) -
             "The surrogate 'network' rebuilds a dense network, but this model is another kind "
             f"({model.predictor.kind}). {_OTHERS}"
         )
-    network, encoder = _as_opened(model, model.predictor, binding.schema)
+    network, encoder = _as_opened(of_people(model), model.predictor, binding.schema)
     built = same_network(_in_own_order(network, binding))
     again = reopened(archive_of(built), KerasTrainer.suffix, binding)
     _check_alike(model, again, binding.schema)
-    return KerasTrainer(built, again, binding, settings, afresh=False, encoder=encoder)
+    return KerasTrainer(
+        built, again, binding, settings, afresh=False, encoder=linked_encoder(encoder, binding.spelling)
+    )
 
 
 def same_network(network: DenseNetwork) -> Any:

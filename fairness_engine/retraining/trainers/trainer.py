@@ -11,7 +11,9 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
+from fairness_engine.data.links import Spelling
 from fairness_engine.data.schema import Schema
+from fairness_engine.models.encoders.linked import linked
 from fairness_engine.models.model import Model
 
 
@@ -24,18 +26,23 @@ class Binding:
         classes: the data's outcomes, in its order.
         favourable: index of the one that is good for the person.
         threshold: as the review set it; ``None`` takes the model's own.
+        spelling: of the links that models answer through: examples are rows of roles then.
     """
 
     schema: Schema
     classes: tuple[str, ...]
     favourable: int
     threshold: float | None
+    spelling: Spelling | None = field(default=None, kw_only=True)
 
     def open(self, path: Path) -> Model:
         """The model of a file, as the review opens it."""
         from fairness_engine.models.open import open_model
 
-        return open_model(path, self.schema, classes=self.classes, favourable=self.favourable, threshold=self.threshold)
+        opened = open_model(
+            path, self.schema, classes=self.classes, favourable=self.favourable, threshold=self.threshold
+        )
+        return linked(opened, self.spelling)
 
     def of_fitted(self, estimator: Any) -> Model:
         """A fitted estimator as a model of the data, as ``open`` binds it."""
@@ -44,7 +51,7 @@ class Binding:
         from fairness_engine.models.sklearn.binding import bind_estimator
 
         predictor, encoder, notes = bind_estimator(estimator, self.schema)
-        return bind(
+        bound = bind(
             predictor,
             encoder,
             self.schema,
@@ -55,6 +62,7 @@ class Binding:
             file_format=FileFormat.SKOPS,
             notes=notes,
         )
+        return linked(bound, self.spelling)
 
     def rows(self, n: int) -> FloatArray:
         """Rows that two models of it are compared on: at most ``n``, always the same ones ``(n_rows, n_columns)``."""

@@ -80,6 +80,7 @@ def can_give(run: RunRecord, review: Review) -> bool:
         and (config.data_id, config.model_id) == (review.data_id, review.model_id)
         and config.schema.names == review.schema.names
         and config.scope.protected == review.scope.protected
+        and config.scope.links == review.scope.links
     )
 
 

@@ -78,7 +78,7 @@ class Review:
     ) -> None:
         from fairness_engine.cli.request import values_of
         from fairness_engine.data.inference import suggest_protected
-        from fairness_engine.data.links import joined, parse_link
+        from fairness_engine.data.links.reading import joined, parse_link
         from fairness_engine.model_process.starting.compiled_loops import Loops
 
         prepare_loops(Loops.MODELS)  # before anything imports them
@@ -221,6 +221,7 @@ class Review:
         """
         from fairness_engine.certification.partition.phrases import box_columns
         from fairness_engine.cli.commands.certify import certified_fields
+        from fairness_engine.data.links.spelling import role_schema
         from fairness_engine.runs import kinds
         from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 
@@ -229,7 +230,10 @@ class Review:
             tree = None
             if stored_tree_file(store, run.id) is not None:
                 boxes, space = stored_tree(store, run.id)
-                tree = (boxes, box_columns(run.config.schema, space, boxes.n_digits))
+                tree = (
+                    boxes,
+                    box_columns(role_schema(run.config.schema, run.config.scope.links), space, boxes.n_digits),
+                )
             told = {name: figures[name] for name in ("n_individuals", "certified", "falsified", "undecided")}
             return Certification(**told, pairs=self._pairs(store, run), _tree=tree, **_common(run, figures, store))
 

@@ -18,8 +18,9 @@ from ``BaseException`` so that no ``except Exception`` in a technique can swallo
 
 from __future__ import annotations
 
+import reprlib
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,3 +123,25 @@ class StopReason(StrEnum):
     EXHAUSTED = "every start and step done"
     CANCELLED = "cancelled"
     MEMORY = "memory for boxes spent"
+
+
+# --- what messages quote ---
+
+_MAX_QUOTED = 60
+MAX_LISTED = 120
+"""Letters of what messages quote, and of the names that they list."""
+
+
+def cut(text: str, most: int = _MAX_QUOTED) -> str:
+    """A text for a message, whatever its length: its beginning, at most ``most`` letters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value of a file for a message, whatever its size and depth."""
+    return cut(_SHORT.repr(value), MAX_LISTED)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 2
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _MAX_QUOTED

@@ -12,7 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from fairness_engine.data.links import links_to_json
+from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
@@ -22,7 +22,7 @@ from fairness_engine.store.whole_files import exported_file
 
 COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
-    *("positive", "reading", "left_out"),
+    *("positive", "reading", "left_out", "links"),
 )
 
 

@@ -14,7 +14,7 @@ from fairness_engine.data.corrections import replace_column, set_case_id
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.label import favourable_class, find_outcome
-from fairness_engine.data.links import joined, parse_link
+from fairness_engine.data.links.reading import joined, parse_link
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table, read_table

@@ -17,10 +17,10 @@ from fairness_engine.data.inference import (
     number_column,
     with_label,
 )
-from fairness_engine.data.links import still_there
-from fairness_engine.data.schema import MAX_LISTED, Column, Kind, Schema, Value, cut
+from fairness_engine.data.links.reading import still_there
+from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Cells, Table
-from fairness_engine.errors import DataError, SchemaError
+from fairness_engine.errors import MAX_LISTED, DataError, SchemaError, cut
 
 
 def change_kind(table: Table, schema: Schema, name: str, kind: Kind) -> Schema:

@@ -9,9 +9,9 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.inference import MAX_CLASSES, codes_of
-from fairness_engine.data.schema import Column, Kind, Schema, Value, cut
+from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table
-from fairness_engine.errors import DataError
+from fairness_engine.errors import DataError, cut
 
 _ROWS_PER_VALUE = 5
 _FIRST_ROWS = 1_000

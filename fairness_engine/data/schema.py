@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fairness_engine.data.csv.dialect import MAX_COLUMNS
-from fairness_engine.errors import SchemaError
+from fairness_engine.data.links.link import Link
+from fairness_engine.data.links.reading import read_links
+from fairness_engine.errors import MAX_LISTED, SchemaError, cut, shown
 
 Value = int | float | str
 E = TypeVar("E", bound=StrEnum)
@@ -34,9 +35,7 @@ _MAX_WHOLE = 1e15
 """Whole numbers below it are written with all their digits."""
 _MAX_VALUES = 10**18
 """How many values a column of whole numbers or steps may have; the limits of whole numbers lie within it, too."""
-_MAX_QUOTED = 60
-MAX_LISTED = 120
-"""Letters of what messages quote, and of the names that they list."""
+
 
 _SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout"}
 _SCHEMA_KEYS |= {"links", "columns"}
@@ -273,33 +272,6 @@ def _is_pair(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Link:
-    """A column that changes with a protected attribute; see ``links``.
-
-    Args:
-        protected, column: names of inputs, both with values that can be listed.
-        of: every value of the protected attribute, as the file holds it.
-        values: for each role that is spelled in several ways, its value for each of ``of``, as the file holds it.
-    """
-
-    protected: str
-    column: str
-    of: tuple[Value, ...]
-    values: tuple[tuple[Value, ...], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists; ``from_json`` reads it back."""
-        values = [list(spellings) for spellings in self.values]
-        return {"protected": self.protected, "column": self.column, "of": list(self.of), "values": values}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Link:
-        """Read what ``to_json`` wrote."""
-        values = tuple(tuple(spellings) for spellings in content["values"])
-        return cls(content["protected"], content["column"], tuple(content["of"]), values)
-
-
-@dataclass(frozen=True)
 class Schema:
     """All columns, the label, the favourable outcome and the protected attributes.
 
@@ -414,8 +386,6 @@ class Schema:
         )
         if "links" not in content:
             return found
-        from fairness_engine.data.links import read_links  # it needs the schema
-
         return replace(found, links=read_links(content["links"], found))
 
     def to_json(self) -> dict[str, Any]:
@@ -474,21 +444,6 @@ def number_text(value: float) -> str:
     short = f"{value:.12g}"
     n_digits = sum(character.isdigit() for character in short.partition("e")[0].lstrip("-0.").replace(".", ""))
     return short if n_digits <= _MAX_DIGITS_TYPED or float(short) == value else f"{value:.6g}"
-
-
-def cut(text: str, most: int = _MAX_QUOTED) -> str:
-    """A text for a message, whatever its length: its beginning, at most ``most`` letters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def shown(value: Any) -> str:
-    """A value of a file for a message, whatever its size and depth."""
-    return cut(_SHORT.repr(value), MAX_LISTED)
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel = 2
-_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _MAX_QUOTED
 
 
 def _refuse_unknown(content: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -32,8 +32,7 @@ from fairness_engine.data.csv.dialect import (
 )
 from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
 from fairness_engine.data.csv.numbers import Texts, find_decimal, parse_numbers
-from fairness_engine.data.schema import MAX_LISTED, cut
-from fairness_engine.errors import DataError
+from fairness_engine.errors import MAX_LISTED, DataError, cut
 
 _SAMPLE_ROWS = 1_000
 _SAMPLE_COLUMNS = 200

@@ -16,7 +16,7 @@ from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.label import favourable_or_second
-from fairness_engine.data.links import Spelling
+from fairness_engine.data.links.spelling import Spelling
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import Table, read_table

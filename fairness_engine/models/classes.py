@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairness_engine.data.schema import Schema, cut
-from fairness_engine.errors import ModelError
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import ModelError, cut
 from fairness_engine.models.inputs.spelling import normal
 
 MAX_CLASSES = 1_000

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.links import Spelling, joined, still_there
-from fairness_engine.data.schema import Column, Kind, Link, Schema
+from fairness_engine.data.links.link import Link
+from fairness_engine.data.links.reading import joined, still_there
+from fairness_engine.data.links.spelling import Spelling
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError
 
 

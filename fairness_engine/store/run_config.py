@@ -10,8 +10,8 @@ from importlib import metadata
 from typing import Any
 
 from fairness_engine import __version__
-from fairness_engine.data.schema import Schema, cut
-from fairness_engine.errors import InputError, RunError, SettingError
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import InputError, RunError, SettingError, cut
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Scope
 

@@ -116,7 +116,7 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         return
     result = results.certification
     if result:
-        protected = wording.listed(list(run.config.scope.protected), most=4)
+        protected = wording.changing(run.config.scope)
         people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
         st.html(claims_html([*people, *certification_phrases.claims(result, protected)]))
     charts = st.container(

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.partition.phrases import BoxColumn, box_columns, box_digits, box_sentence
+from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from pages.shared.app import theme
 from pages.shared.app.kept import shared
@@ -90,7 +91,7 @@ def load(store: RunStore, run: RunRecord) -> ReadTree | None:
     """
     if run.is_active or stored_tree_file(store, run.id) is None:
         return None
-    return _read(run.id, store, run.config.schema)
+    return _read(run.id, store, role_schema(run.config.schema, run.config.scope.links))
 
 
 @shared

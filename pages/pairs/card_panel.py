@@ -64,7 +64,7 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
     with right:
         edit.edit_form(domain, rows, pair_key)
     edits = edit.edits_of(pair_key)
-    edited = edit.apply_edits(rows, edits)
+    edited = edit.apply_edits(domain, rows, edits)
     card = left.container()
     ids = case_ids.index_under(review, run.config.data_id, run.config.schema, domain)
     cases = {} if ids is None else ids.by_side(edited)

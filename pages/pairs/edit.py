@@ -41,14 +41,21 @@ def target_name(domain: Domain, target: Target) -> str:
     return name if target.side == BOTH else f"{name} of person {'AB'[target.side]}"
 
 
-def apply_edits(rows: FloatArray, edits: Edits) -> FloatArray:
-    """The two people ``(2, n_columns)`` with the changes made; a new array."""
+def apply_edits(domain: Domain, rows: FloatArray, edits: Edits) -> FloatArray:
+    """The two people ``(2, n_columns)`` with the changes made; a new array. What is linked to a protected attribute
+    goes with it: of a linked one, person A gets the value and person B plays the same role.
+    """
     out: FloatArray = np.array(rows, dtype=np.float64)
     for target, value in edits.items():
-        if target.side == BOTH:
-            out[:, target.column] = value
-        else:
-            out[target.side, target.column] = value
+        if target.side != BOTH:
+            roles = np.array(domain.roles(out))
+            roles[target.side, target.column] = value
+            out[target.side] = domain.spelled(roles)[target.side]
+            continue
+        out[0, target.column] = value
+        roles = np.array(domain.roles(out))
+        roles[1, target.column] = roles[0, target.column]
+        out[1] = domain.spelled(roles)[1]
     return out
 
 

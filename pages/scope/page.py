@@ -6,7 +6,7 @@ import streamlit as st
 
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
-from pages.scope import form, groups, size, texts, values
+from pages.scope import form, groups, links, size, texts, values
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import kind, model_fit
 from pages.shared.review.dataset import dataset_of
@@ -44,6 +44,7 @@ is_for_groups = groups.ask(columns, schema, saved)
 rows = dataset_of(review).rows
 bins = {} if is_for_groups else values.ask_bins(columns, saved.bins if saved else {}, schema, rows)
 below_values = st.container()  # what is left out, and too many: on the first screen
+linked = () if is_for_groups else links.ask(review.data_id, schema, rows, protected, saved)
 
 st.subheader("Decision", anchor=False)
 schema = ask_favourable(review)
@@ -72,9 +73,10 @@ with st.expander("Limit of variants"):
         key="max_variants",
     )
 
-if bins is None:
+if bins is None or linked is None:
     st.stop()
-scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
+scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants), links=linked)
+schema = links.in_schema(schema, scope)
 not_taken = (review.fit or {}).get("not_taken") or ()
 taken = [name for name in schema.names if name not in not_taken]
 try:
@@ -98,6 +100,7 @@ else:
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and look for groups" if domain is None else "Save and go on", type="primary", key="save_scope"):
+    links.forget_own()
     session.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
     session.go_to(navigation.GROUPS if domain is None else navigation.PLAN)
 if saved and not is_saved:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.data.links.spelling import link_text
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import session
 from pages.shared.people.decisions import decisions_of
@@ -233,6 +234,8 @@ def scope_text(schema: Schema, scope: Scope) -> str:
     )
     if scope.fixed:
         text += f"; kept as in the data: {', '.join(scope.fixed)}"
+    for link in scope.links:
+        text += f"; {link_text(link, schema)}"
     for name, (low, high) in scope.limits.items():
         column = schema.column(name)
         text += f"; {name} from {column.text(low)} to {column.text(high)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.explanation.where import leaf_of
 from fairness_engine.explanation.where_tree import sentence
 from fairness_engine.intervals import share_interval
@@ -68,9 +69,9 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
             "how often.",
         )
     run = runs[at]
-    _, pairs = pair_filters.load(session.store(), run)
+    domain, pairs = pair_filters.load(session.store(), run)
     key = (run.id, len(pairs), repr(found.nodes))
-    leaves = kept("where_pairs", key, lambda: leaf_of(found.nodes, pairs.first))
+    leaves = kept("where_pairs", key, lambda: leaf_of(found.nodes, domain.roles(pairs.first)))
     counted = np.unique(leaves, return_counts=True)
     return FoundPairs(run, len(pairs), dict(zip(*(part.tolist() for part in counted), strict=True)))
 
@@ -120,7 +121,8 @@ def draw(review: Review) -> None:
     )
     assert review.schema is not None
     assert review.scope is not None
-    domain = Domain(review.schema, review.scope)
+    scope = review.scope
+    domain = Domain(role_schema(review.schema, scope.links), scope)  # groups are told by roles
     for text in summary(found, domain):
         st.markdown(wording.markdown(text))
     if not found.root.n_hits:
@@ -169,7 +171,7 @@ def summary(found: Where, domain: Domain) -> list[str]:
     """
     root = found.root
     rows = ROWS[found.distribution]
-    names = wording.listed([domain.schema.inputs[i].name for i in domain.protected.tolist()])
+    names = wording.changing(domain.scope)
     gap = domain.scope.score_gap
     changes = f"the score moves by more than {gap:g}" if gap > 0 else "the decision changes"
     if not root.n_hits:
@@ -317,16 +319,20 @@ def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | Non
         st.markdown(wording.markdown(text[0].upper() + text[1:]))
     if pairs is not None:
         offer_pairs(review, domain, pairs, node, leaf)
-    _examples(review, found, domain, leaf)
+    _examples(review, found, leaf)
 
 
-def _examples(review: Review, found: Where, domain: Domain, leaf: int) -> None:
+def _examples(review: Review, found: Where, leaf: int) -> None:
     """A few pairs of the group, as sentences."""
     from fairness_engine.explanation.where import leaf_of
 
+    assert review.schema is not None
+    assert review.scope is not None
+    domain = Domain(review.schema, review.scope)
     names = decisions_of(review)
     examples = found.examples
-    chosen = [i for i, at in enumerate(leaf_of(found.nodes, examples.first).tolist()) if at == leaf]
+    leaves = leaf_of(found.nodes, domain.roles(examples.first)).tolist()
+    chosen = [i for i, at in enumerate(leaves) if at == leaf]
     if not chosen:
         return
     st.markdown("For example:")

@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.__main__ import main
@@ -613,6 +617,92 @@ def test_values_that_never_go_together_are_left_out_on_request_and_named(command
     assert again["excluded"] == [[1.0, 2.0], [0.0, 0.0]], "it is repeated by what is stored, not by the option"
     chosen = command.json(*asked, "--values", "status=wife,single")
     assert chosen["evaluations"] == whole["evaluations"] * 4 / 6
+
+
+@pytest.fixture(scope="module")
+def couples(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Data and a model of people whose status says their sex, and the options that name them."""
+    folder = tmp_path_factory.mktemp("couples")
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 2_000)
+    status = np.where(rng.random(2_000) < 0.5, "single", np.where(sex == "f", "wife", "husband"))
+    points = rng.integers(0, 50, 2_000)
+    outcome = np.where(points + 9 * (sex == "m") + 6 * (status == "husband") > 30, "yes", "no")
+    people = pd.DataFrame({"sex": sex, "status": status, "points": points, "hired": outcome})
+    people.to_csv(folder / "people.csv", index=False)
+    encoder = make_column_transformer((OneHotEncoder(), ["sex", "status"]), remainder="passthrough")
+    model = make_pipeline(encoder, DecisionTreeClassifier(max_depth=6, random_state=0))
+    skops.io.dump(model.fit(people.drop(columns="hired"), outcome), folder / "tree.skops")
+    files = ["--data", str(folder / "people.csv"), "--model", str(folder / "tree.skops")]
+    return [*files, "--protected", "sex", "--favourable", "yes"]
+
+
+LINKED = [{"protected": "sex", "column": "status", "values": ["wife", "husband"]}]
+
+
+def test_links_are_suggested_and_in_force(command: Commands, couples: list[str], tmp_path: Path) -> None:
+    told = command.json("inspect", *couples, "--suggest-links")
+    (suggested,) = told["suggested_links"]
+    assert {name: suggested[name] for name in LINKED[0]} == LINKED[0]
+    assert suggested["seen"] == 0
+    assert suggested["expected"] == pytest.approx(500, rel=0.2)
+    assert told["links"] == []
+    pairs = tmp_path / "pairs.csv"
+    plain = command.json("search", *couples, "--technique", "data-scan", "--pairs", str(pairs))
+    assert plain["links"] == []
+    assert set(pd.read_csv(pairs).groupby("pair").status.nunique()) == {1}
+    linked = ("--link", "sex:status=wife/husband")
+    found = command.json("search", *couples, "--technique", "data-scan", "--pairs", str(pairs), *linked)
+    assert found["links"] == LINKED
+    assert found["plausibility"]["n_plausible"] == found["n_found"] > 0
+    assert plain["plausibility"]["n_plausible"] < plain["n_found"]
+    by_pair = pd.read_csv(pairs).groupby("pair").status.agg(frozenset)
+    assert set(by_pair) == {frozenset({"wife", "husband"}), frozenset({"single"})}
+    again = command.json("runs", "verify", found["run_id"])
+    assert (again["confirmed"], again["failed"], again["not_checked"]) == (again["checked"], 0, [])
+
+
+def test_a_schema_file_takes_the_suggestion_as_it_is_printed(
+    command: Commands, couples: list[str], tmp_path: Path
+) -> None:
+    told = command.json("inspect", *couples, "--suggest-links")
+    columns = [
+        {"name": "sex", "kind": "categorical", "categories": ["f", "m"]},
+        {"name": "status", "kind": "categorical", "categories": ["husband", "single", "wife"]},
+        {"name": "points", "kind": "integer", "min": 0, "max": 49},
+    ]
+    schema = tmp_path / "schema.json"
+    content = {"label": "hired", "favourable": "yes", "columns": columns, "links": told["suggested_links"]}
+    schema.write_text(json.dumps(content))
+    by_file = command.json("count", *couples, "--schema", str(schema))
+    by_option = command.json("count", *couples, "--link", "sex:status=wife/husband")
+    plain = command.json("count", *couples)
+    assert by_file["links"] == by_option["links"] == LINKED
+    assert by_file["n_discriminatory"] == by_option["n_discriminatory"] != plain["n_discriminatory"]
+    assert by_file["n_individuals"] == plain["n_individuals"]
+    other = command.json("count", *couples[:4], "--protected", "status", "--schema", str(schema))
+    assert other["links"] == [], "a link belongs to a protected attribute"
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ("sex:status=wife/single,husband/single", "two different people would become one"),
+        ("sex:status=wife/bride", "got 'bride'. Check the spelling"),
+        ("status:sex=f/m", "got 2 (f / m)"),
+        ("sex=status", "must be written like"),
+    ],
+)
+def test_a_link_that_cannot_be_is_one_sentence(command: Commands, couples: list[str], link: str, says: str) -> None:
+    assert command("count", *couples, "--link", link) == 2
+    assert says in command.err
+    assert "Traceback" not in command.err
+
+
+def test_linked_attributes_that_are_both_protected_are_refused(command: Commands, couples: list[str]) -> None:
+    asked = [*couples[:4], "--favourable", "yes", "--protected", "sex,status", "--link", "sex:status=wife/husband"]
+    assert command("count", *asked) == 2
+    assert "'status' is protected itself" in command.err
     assert command(*asked, "--values", "status=widow,single") == 2
     assert "'status' must be among its categories (husband, single, wife), got 'widow'" in command.err
     assert command(*asked, "--values", "points=1,x") == 2

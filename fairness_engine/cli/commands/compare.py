@@ -15,6 +15,7 @@ import numpy as np
 from fairness_engine.cli.commands.search import make_config, read_budget, run_one
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
+from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
@@ -112,6 +113,7 @@ def _result(
         "versions": dict(installed_versions()),
         "state": next(run.state.value for run in runs if end_status(run) is status),
         "left_out": left_out(runs[0].config),
+        "links": links_to_json(runs[0].config.scope.links, runs[0].config.schema),
         "comparison": name,
         "techniques": [_line(line) for line in compared.techniques],
         "n_exact": compared.n_exact,

@@ -11,7 +11,7 @@ from fairness_engine.cli.output import ExitStatus, Outcome, say
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.inference import why_left_out
-from fairness_engine.data.links import links_to_json
+from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.data.missing import find_spellings, say_proposed
 from fairness_engine.data.summary import describe_columns
 from fairness_engine.data.table import read_table

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.data.schema import Column, Link, Schema
+from fairness_engine.data.links.link import Link
+from fairness_engine.data.schema import Column, Schema
 from fairness_engine.measures.plausibility.unseen_values import MAX_INTERVALS, is_unseen
 
 _MOST_VALUES = 100

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.links import Spelling
+from fairness_engine.data.links.spelling import Spelling
 from fairness_engine.models.model import Encoder, Model
 
 _BLOCK_ROWS = 1 << 14

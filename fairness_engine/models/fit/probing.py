@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.schema import Kind, Schema, cut
-from fairness_engine.errors import EvenhandError, FitError
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.errors import EvenhandError, FitError, cut
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.model import Model, reason_of
 

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.schema import Kind, Layout, cut
+from fairness_engine.data.schema import Kind, Layout
+from fairness_engine.errors import cut
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
 from fairness_engine.models.fit.input_ways import (

@@ -14,8 +14,8 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.codec import encode
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.schema import Kind, Schema, cut
-from fairness_engine.errors import ModelError
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.errors import ModelError, cut
 from fairness_engine.models.classes import some_classes
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered

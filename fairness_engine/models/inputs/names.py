@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fairness_engine.data.schema import Column, Kind, Schema, cut
-from fairness_engine.errors import MAX_MESSAGE, FitError
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import MAX_MESSAGE, FitError, cut
 from fairness_engine.models.inputs.spelling import normal
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
-from fairness_engine.data.links import Spelling
+from fairness_engine.data.links.spelling import Spelling
 from fairness_engine.data.schema import Schema
 from fairness_engine.models.encoders.linked import linked
 from fairness_engine.models.model import Model

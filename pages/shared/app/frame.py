@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
 
+from fairness_engine.data.links.spelling import link_text
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import closed, navigation, session, turns, wording
 from pages.shared.charts import kit
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from streamlit.delta_generator import DeltaGenerator
     from streamlit.navigation.page import Page
+
+    from fairness_engine.data.schema import Schema
+    from fairness_engine.oracle.domain import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -192,6 +196,8 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> None:
                 if review.reading is not None:
                     reading = "not accepted yet" if review.fit is None else review.reading
                     st.caption(f"Reading: {wording.markdown(reading)}")
+                if review.scope is not None and review.scope.links and review.schema is not None:
+                    st.caption(wording.markdown(linked_in_words(review.scope, review.schema)))
         section = ""
         for place in navigation.PLACES:
             if place.section != section:
@@ -207,6 +213,11 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> None:
                 query_params=address,
                 disabled=reason is not None,
             )
+
+
+def linked_in_words(scope: Scope, schema: Schema) -> str:
+    """The links in force, not escaped: ``Linked: relationship goes with sex: Wife / Husband``."""
+    return f"Linked: {'; '.join(link_text(link, schema) for link in scope.links)}"
 
 
 def _step_icon(place: navigation.Place, following: navigation.Place, *, is_done: bool) -> str:

@@ -11,6 +11,10 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairness_engine.oracle.domain import Scope
 
 THIN_SPACE = "\u202f"
 """Narrow, and does not break the line."""
@@ -227,6 +231,13 @@ def listed(names: list[str] | tuple[str, ...], most: int = 6) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def changing(scope: Scope) -> str:
+    """What is exchanged between the two people of a pair, in a sentence: ``sex (and relationship with it)``."""
+    names = listed(list(scope.protected), most=4)
+    linked = [link.column for link in scope.links]
+    return f"{names} (and {listed(linked, most=4)} with it)" if linked else names
 
 
 def markdown(text: object) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import theme
+from pages.shared.pairs.table import changing_columns
 from pages.shared.people.decisions import Decisions, score_digits, score_text
 
 _MAX_WORD = 26
@@ -54,9 +55,15 @@ class Couple:
         return self.first.decision != self.second.decision
 
 
+def _order(domain: Domain) -> list[int]:
+    """The columns of the card: what may differ first."""
+    changing = changing_columns(domain)
+    return [*changing, *(i for i in domain.free.tolist() if i not in changing)]
+
+
 def couple_sentence(couple: Couple) -> str:
     """The pair in one sentence of plain words, not escaped."""
-    order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
+    order = _order(couple.domain)
     columns = couple.domain.schema.inputs
     a = couple.first.row
     b = couple.second.row
@@ -81,7 +88,8 @@ def person_sentence(couple: Couple, most: int = 4) -> str:
     """What the two have in common, the first few attributes, not escaped: ``Both: age 37, job nurse and 5 more
     values.``
     """
-    columns = [(couple.domain.schema.inputs[i], float(couple.first.row[i])) for i in couple.domain.free.tolist()]
+    shared = [i for i in couple.domain.free.tolist() if couple.first.row[i] == couple.second.row[i]]
+    columns = [(couple.domain.schema.inputs[i], float(couple.first.row[i])) for i in shared]
     names = [f"{column.name} {column.text(value)}" for column, value in columns]
     more = f" and {len(names) - most} more values" if len(names) > most else ""
     return f"Both: {', '.join(names[:most])}{more}." if names else ""
@@ -96,7 +104,7 @@ def couple_html(
         couple: the pair.
         different, edited: colours ``#rrggbb`` of what differs and of what was changed; each has a symbol too.
     """
-    order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
+    order = _order(couple.domain)
     lines = "".join(_line(couple, index, different, edited) for index in order)
     return (
         '<div style="overflow-x:auto"><table class="eh-pair" '
@@ -130,8 +138,10 @@ def _line(couple: Couple, index: int, different: str, edited: str) -> str:
     tint = f"background:{different}22;" if differs else ""
     edge = f"border-left:4px solid {different if differs else 'transparent'};"
     mark = f'<span title="differs" style="color:{different};font-weight:700">≠&nbsp;</span>' if differs else ""
-    is_protected = index in couple.domain.protected
-    role = ' <span style="opacity:.7;font-size:.8em">protected</span>' if is_protected else ""
+    spelling = couple.domain.spelling
+    said = "protected" if index in couple.domain.protected else ""
+    said = "linked" if spelling is not None and index in spelling.columns else said
+    role = f' <span style="opacity:.7;font-size:.8em">{said}</span>' if said else ""
     cells = "".join(_value(couple, index, side, value, edited) for side, value in enumerate(values))
     return (
         f'<tr style="{tint}border-top:1px solid rgba(128,128,128,.25)">'

@@ -31,14 +31,21 @@ def column_texts(column: Column, values: FloatArray) -> np.ndarray:
     return labels[positions] if len(labels) else np.empty(0, dtype=object)
 
 
+def changing_columns(domain: Domain) -> list[int]:
+    """Places of the columns in which the two people of a pair may differ: protected ones, and those linked to them."""
+    linked = () if domain.spelling is None else domain.spelling.columns
+    return [*domain.protected.tolist(), *linked]
+
+
 def change_texts(domain: Domain, pairs: Pairs) -> np.ndarray:
     """What differs between the two people of every pair, such as ``Female → Male`` (object array).
 
-    With more than one protected attribute each part begins with the attribute's name: ``sex: F → M, race: A → B``.
+    With more than one attribute that may differ each part begins with its name: ``sex: F → M, race: A → B``.
     """
     texts = np.full(len(pairs), "", dtype=object)
-    is_named = len(domain.protected) > 1
-    for index in domain.protected.tolist():
+    changing = changing_columns(domain)
+    is_named = len(changing) > 1
+    for index in changing:
         column = domain.schema.inputs[index]
         differs = pairs.first[:, index] != pairs.second[:, index]
         before = column_texts(column, pairs.first[differs, index])
@@ -108,6 +115,10 @@ def pair_frame(
         values = shown.first[:, index]
         if column.codes:
             lines[name] = column_texts(column, values)
+            other = shown.second[:, index]
+            differs = values != other  # linked to a protected one
+            if differs.any():
+                lines[name] = np.where(differs, lines[name] + ARROW + column_texts(column, other), lines[name])
         else:
             lines[name] = values if column.step or not float(column.low).is_integer() else _whole(values)
     return pd.DataFrame(lines)

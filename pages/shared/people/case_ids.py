@@ -27,11 +27,13 @@ class Index:
 
     Args:
         people: by everything a model may take.
-        alike: by everything but protected attributes.
+        alike: by everything but protected attributes; of what is linked to these, by its role.
+        domain: of the pairs.
     """
 
     people: CaseIds
     alike: CaseIds
+    domain: Domain
 
     @property
     def name(self) -> str:
@@ -46,14 +48,14 @@ class Index:
         """Ids for a table of pairs ``(n_pairs, n_columns)`` each; behind ``≈`` where only protected attributes differ
         from the data's.
         """
-        found = zip(self.people.of(first), self.people.of(second), self.alike.of(first), strict=True)
+        found = zip(self.people.of(first), self.people.of(second), self.alike.of(self.domain.roles(first)), strict=True)
         return [joined((*a, *b)) or (f"≈ {joined(like)}" if like else "") for a, b, like in found]
 
     def of_both(self, couple: FloatArray) -> str:
         """What to say where neither stands in the data but somebody does who differs in protected attributes only; else
         nothing.
         """
-        ids = () if any(self.people.of(couple)) else self.alike.of(couple[:1])[0]
+        ids = () if any(self.people.of(couple)) else self.alike.of(self.domain.roles(couple[:1]))[0]
         return f"Alike in everything but protected attributes, and {said(self.name, ids)}." if ids else ""
 
 
@@ -83,6 +85,9 @@ def index_under(review: Review, data_id: str, schema: Schema, domain: Domain) ->
         except EvenhandError:
             return None
         others = np.setdiff1d(np.arange(len(schema.inputs)), domain.protected).tolist()
-        return None if dataset.ids is None else Index(CaseIds(dataset), CaseIds(dataset, others))
+        if dataset.ids is None:
+            return None
+        in_roles = replace(dataset, rows=domain.roles(dataset.rows))
+        return Index(CaseIds(dataset), CaseIds(in_roles, others), domain)
 
-    return kept("case_ids", (data_id, schema, tuple(domain.protected.tolist())), make)
+    return kept("case_ids", (data_id, schema, tuple(domain.protected.tolist()), domain.scope.links), make)

@@ -110,6 +110,10 @@ def _domain(column: Column) -> str:
     return f"{wording.number(column.low)} to {wording.number(column.high)}"
 
 
+def _linked(scope: Scope) -> tuple[str, ...]:
+    return tuple(link.column for link in scope.links)
+
+
 def _scope_differences(before: Scope, after: Scope) -> list[str]:
     found = []
     for name, old, new in (
@@ -126,6 +130,8 @@ def _scope_differences(before: Scope, after: Scope) -> list[str]:
         found.append(f"combinations left out {len(before.excluded)} → {len(after.excluded)}")
     if dict(before.limits) != dict(after.limits):
         found.append("plausibility limits")
+    if before.links != after.links:
+        found.append(f"linked {_names(_linked(before))} → {_names(_linked(after))}")
     return found or (["scope"] if before != after else [])
 
 

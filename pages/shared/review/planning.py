@@ -114,7 +114,8 @@ def notes_of(technique: type[Any], review: Review) -> tuple[str, ...]:
 
 
 def _protected(review: Review) -> tuple[str, ...]:
-    return review.scope.protected if review.scope else ()
+    """Attributes that must have an effect by themselves; none where others go with them."""
+    return review.scope.protected if review.scope and not review.scope.links else ()
 
 
 def is_countable(review: Review) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairness_engine.certification.results import Certification, DataRows
 from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.data.links.spelling import link_text
 from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import theme, wording
 
@@ -206,6 +207,8 @@ def settings_lines(config: RunConfig) -> dict[str, str]:
         "Seconds": "no limit" if not config.budget.max_seconds else wording.number(config.budget.max_seconds),
         "Boxes at most": wording.count(settings.max_boxes) if settings.max_boxes else "no limit",
     }
+    if config.scope.links:
+        lines["Linked"] = "; ".join(link_text(link, config.schema) for link in config.scope.links)
     if settings.target:
         lines["Ends when undecided is at most"] = wording.share(settings.target)
     if settings.mode is Mode.CLASSIC:

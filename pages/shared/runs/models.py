@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.data.links.spelling import link_text
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import dataset
@@ -43,6 +44,7 @@ def scope_text(config: RunConfig) -> str:
     parts = [", ".join(_compared(schema, name, scope.bins.get(name), is_of_values) for name in scope.protected)]
     if scope.excluded:
         parts.append(f"without {wording.counted(len(scope.excluded), 'combination')}")
+    parts += [link_text(link, schema) for link in scope.links]
     if scope.threshold is not None:
         parts.append(f"threshold {scope.threshold:g}")
     if scope.score_gap:

@@ -1,51 +1,21 @@
-"""Linked attributes: when ``sex`` changes from Male to Female, ``relationship`` changes from Husband to Wife.
-
-A link relabels a column into *roles* that each protected value spells its own way: the role of a spouse is spelled
-Husband for one value of ``sex`` and Wife for the other. Two people of a pair then share their roles, not their values.
-``Spelling`` goes from the one to the other; a person's roles are written as the first protected value spells them, so
-that rows of roles lie in the same ranges as rows of people.
-"""
+"""Links as they are written: in the schema file, after ``--link``; what cannot be one is refused in a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from fairness_engine.data.links.link import Link
+from fairness_engine.errors import MAX_LISTED, SchemaError, cut, shown
 
-from fairness_engine.arrays import FloatArray
-from fairness_engine.data.schema import MAX_LISTED, Column, Link, Schema, Value, cut, shown
-from fairness_engine.errors import SchemaError
+if TYPE_CHECKING:
+    from fairness_engine.data.schema import Column, Schema, Value
 
 _MOST_VALUES = 1000
 """Of either column: nobody writes down more."""
 _KEYS = {"protected", "column", "of", "values", "seen", "expected"}
 _EXAMPLE = "'sex:relationship=Husband/Wife'"
-
-
-def labelled(link: Link, schema: Schema) -> list[list[str]]:
-    """The values of a link as people read them, in the order of ``of``."""
-    column = schema.column(link.column)
-    return [[_label(column, value) for value in spellings] for spellings in link.values]
-
-
-def link_text(link: Link, schema: Schema) -> str:
-    """``relationship goes with sex: Husband / Wife``."""
-    told = "; ".join(" / ".join(spellings) for spellings in labelled(link, schema))
-    return f"{link.column} goes with {link.protected}: {told}"
-
-
-def links_to_json(links: Sequence[Link], schema: Schema) -> list[dict[str, Any]]:
-    """Links as people read them, one entry for each role: ``{protected, column, values}``."""
-    return [
-        {"protected": link.protected, "column": link.column, "values": spellings}
-        for link in links
-        for spellings in labelled(link, schema)
-    ]
-
-
-# --- reading ------------------------------------------------------------------------------------
 
 
 def read_links(content: Any, schema: Schema) -> tuple[Link, ...]:
@@ -84,7 +54,7 @@ def _from_object(content: Mapping[str, Any], schema: Schema) -> Link:
     if not isinstance(values, list) or not values:
         raise SchemaError(f'A link needs \'values\' such as ["Husband", "Wife"], got {shown(values)}.')
     several = values if all(isinstance(spellings, list) for spellings in values) else [values]
-    of = content.get("of", list(_values_of(protected)))
+    of = content.get("of", list(values_of(protected)))
     if not isinstance(of, list):
         raise SchemaError(f"'of' of a link must list the values of '{cut(protected.name)}', got {shown(of)}.")
     known = tuple(_value(protected, text) for text in of)
@@ -115,7 +85,7 @@ def parse_link(text: str, schema: Schema) -> Link:
             _input(column, schema)
         raise SchemaError(f"A link must be written like {_EXAMPLE}, got '{cut(text)}'.")
     protected_column, linked, values = max(named, key=lambda each: len(each[1].name))
-    known = tuple(_values_of(protected_column))
+    known = tuple(values_of(protected_column))
     return Link(protected_column.name, linked.name, known, tuple(_spellings(values, linked)))
 
 
@@ -149,7 +119,7 @@ def joined(links: Sequence[Link], schema: Schema) -> tuple[Link, ...]:
     """
     found: dict[tuple[str, str], Link] = {}
     for link in links:
-        ordered = _in_order(link, schema)
+        ordered = in_order(link, schema)
         known = found.get((link.protected, link.column))
         own = known.values if known is not None else ()
         values = (*own, *(spellings for spellings in ordered.values if spellings not in own))
@@ -159,9 +129,9 @@ def joined(links: Sequence[Link], schema: Schema) -> tuple[Link, ...]:
     return tuple(found.values())
 
 
-def _in_order(link: Link, schema: Schema) -> Link:
+def in_order(link: Link, schema: Schema) -> Link:
     """The same with the values of the protected attribute in the schema's order."""
-    wanted = tuple(_values_of(schema.column(link.protected)))
+    wanted = tuple(values_of(schema.column(link.protected)))
     if link.of == wanted:
         return link
     missing = [value for value in wanted if value not in link.of]
@@ -188,13 +158,13 @@ def check_link(link: Link, schema: Schema) -> None:
     column = _input(link.column, schema)
     if protected.name == column.name:
         raise SchemaError(f"A link joins two columns, got '{cut(column.name)}' twice. Name another column.")
-    known = _values_of(protected)
-    names = ", ".join(_label(protected, value) for value in known[:6]) + (" …" if len(known) > 6 else "")
+    known = values_of(protected)
+    names = ", ".join(label_of(protected, value) for value in known[:6]) + (" …" if len(known) > 6 else "")
     owners: dict[Value, tuple[Value, ...]] = {}
     if not link.values:
         raise SchemaError(f"A link of '{cut(column.name)}' needs values that change, such as {_EXAMPLE}, got none.")
     for spellings in link.values:
-        told = " / ".join(_label(column, value) for value in spellings[:6])
+        told = " / ".join(label_of(column, value) for value in spellings[:6])
         if len(spellings) != len(known):
             raise SchemaError(
                 f"A link must say a value of '{cut(column.name)}' for each value of '{cut(protected.name)}' "
@@ -208,8 +178,8 @@ def check_link(link: Link, schema: Schema) -> None:
         for value in dict.fromkeys(spellings):
             if value in owners:
                 raise SchemaError(
-                    f"'{_label(column, value)}' of '{cut(column.name)}' stands in two roles ({cut(told)}, and "
-                    f"{cut(' / '.join(_label(column, each) for each in owners[value]))}): then two different people "
+                    f"'{label_of(column, value)}' of '{cut(column.name)}' stands in two roles ({cut(told)}, and "
+                    f"{cut(' / '.join(label_of(column, each) for each in owners[value]))}): then two different people "
                     "would become one, and who is compared with whom would not be known. Keep one of the two."
                 )
             owners[value] = spellings
@@ -222,8 +192,8 @@ def still_there(links: Sequence[Link], schema: Schema) -> tuple[Link, ...]:
     found = []
     for link in links:
         try:
-            of = tuple(_values_of(_input(link.protected, schema)))
-            held = set(_values_of(_input(link.column, schema)))
+            of = tuple(values_of(_input(link.protected, schema)))
+            held = set(values_of(_input(link.column, schema)))
             if not set(of) <= set(link.of):
                 continue  # a new value: how it spells the roles nobody said
             places = [link.of.index(value) for value in of]
@@ -235,113 +205,6 @@ def still_there(links: Sequence[Link], schema: Schema) -> tuple[Link, ...]:
             continue
         found.append(kept)
     return tuple(found)
-
-
-# --- rows of people and rows of roles -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Table:
-    """What one link does to rows of the engine.
-
-    Args:
-        protected, column: their places in a row.
-        protected_low, low: the smallest values of both.
-        spelled, roles: places of values ``(n_protected, n_values)``: of the role's spelling, and back.
-    """
-
-    protected: int
-    column: int
-    protected_low: float
-    low: float
-    spelled: FloatArray
-    roles: FloatArray
-
-    def apply(self, rows: FloatArray, table: FloatArray) -> None:
-        """Replace the linked column, in place; what is in no range, or missing, stays."""
-        with np.errstate(invalid="ignore"):
-            who = np.nan_to_num(np.rint(rows[:, self.protected] - self.protected_low), nan=-1.0)
-            what = np.nan_to_num(np.rint(rows[:, self.column] - self.low), nan=-1.0)
-        is_known = (who >= 0) & (who < len(table)) & (what >= 0) & (what < table.shape[1])
-        places = table[who[is_known].astype(np.int64), what[is_known].astype(np.int64)]
-        rows[is_known, self.column] = self.low + places
-
-
-class Spelling:
-    """From rows of roles to rows of people and back, for the links of a scope.
-
-    Args:
-        schema: of the rows.
-        links: each column in one of them.
-    """
-
-    def __init__(self, schema: Schema, links: Sequence[Link]) -> None:
-        self._schema = schema
-        self._tables = [_table(link, schema) for link in links]
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Places of the linked columns in a row."""
-        return tuple(table.column for table in self._tables)
-
-    def spelled(self, rows: FloatArray) -> FloatArray:
-        """Rows of people ``(n_rows, n_columns)`` of rows of roles; a new array."""
-        out: FloatArray = np.array(rows, dtype=np.float64)
-        for table in self._tables:
-            table.apply(out, table.spelled)
-        return out
-
-    def roles(self, rows: FloatArray) -> FloatArray:
-        """Rows of roles ``(n_rows, n_columns)`` of rows of people; a new array."""
-        out: FloatArray = np.array(rows, dtype=np.float64)
-        for table in self._tables:
-            table.apply(out, table.roles)
-        return out
-
-    def cases(self) -> list[tuple[int, dict[int, FloatArray]]]:
-        """For each linked column its place in a row, and of every role that is spelled in several ways the spelling for
-        each protected place, as values of a row ``(n_protected,)``; by the role's own place.
-        """
-        found = []
-        for table in self._tables:
-            several = np.flatnonzero((table.spelled != table.spelled[:1]).any(axis=0))
-            found.append((table.column, {int(role): table.low + table.spelled[:, role] for role in several}))
-        return found
-
-    def protected_of(self, column: int) -> tuple[int, float]:
-        """The protected attribute that a linked column goes with: its place in a row, and its smallest value."""
-        return next((each.protected, each.protected_low) for each in self._tables if each.column == column)
-
-    @property
-    def role_schema(self) -> Schema:
-        """The schema with roles for the categories of linked columns: ``Husband/Wife``, in the order of the protected
-        values. For words only: the codes are those of the people.
-        """
-        columns = {column.name: column for column in self._schema.columns}
-        for table in self._tables:
-            column = self._schema.inputs[table.column]
-            if not column.labels:
-                continue
-            ways = [dict.fromkeys(column.labels[int(place)] for place in way) for way in table.spelled.T]
-            columns[column.name] = replace(column, labels=tuple("/".join(way) for way in ways))
-        return replace(self._schema, columns=tuple(columns[column.name] for column in self._schema.columns))
-
-
-def _table(link: Link, schema: Schema) -> _Table:
-    protected = schema.column(link.protected)
-    column = schema.column(link.column)
-    places = {value: place for place, value in enumerate(_values_of(column))}
-    n_protected = len(_values_of(protected))
-    spelled = np.tile(np.arange(len(places), dtype=np.float64), (n_protected, 1))
-    for spellings in _in_order(link, schema).values:
-        ways = [places[value] for value in dict.fromkeys(spellings)]
-        for who, value in enumerate(spellings):
-            shift = ways.index(places[value])
-            for k, way in enumerate(ways):
-                spelled[who, way] = ways[(k + shift) % len(ways)]
-    roles = np.argsort(spelled, axis=1).astype(np.float64)
-    at = schema.index(link.protected), schema.index(link.column)
-    return _Table(*at, protected.low, column.low, spelled, roles)
 
 
 # --- values and their names ---------------------------------------------------------------------
@@ -366,13 +229,14 @@ def _input(name: Any, schema: Schema) -> Column:
     return column
 
 
-def _values_of(column: Column) -> Sequence[Value]:
+def values_of(column: Column) -> Sequence[Value]:
+    """The values of a column that can be listed, as the file holds them, in order."""
     return column.codes or range(round(column.low), round(column.high) + 1)
 
 
 def _names_of(column: Column) -> dict[str, Value]:
     """The values by how people and the file write them."""
-    names = {str(value): value for value in _values_of(column)}
+    names = {str(value): value for value in values_of(column)}
     return names | dict(zip(column.labels, column.codes, strict=True))
 
 
@@ -386,12 +250,13 @@ def _value(column: Column, named: Any) -> Value:
         found = _names_of(column).get(str(named).strip())
         if found is not None:
             return found
-    known = [_label(column, value) for value in list(_values_of(column))[:12]]
+    known = [label_of(column, value) for value in list(values_of(column))[:12]]
     raise SchemaError(
         f"A link must name values of '{cut(column.name)}' ({cut(', '.join(known), MAX_LISTED)}), got {shown(named)}. "
         "Check the spelling."
     )
 
 
-def _label(column: Column, value: Value) -> str:
+def label_of(column: Column, value: Value) -> str:
+    """What people read for a value."""
     return column.labels[column.codes.index(value)] if value in column.codes else str(value)

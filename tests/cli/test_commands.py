@@ -617,6 +617,11 @@ def test_values_that_never_go_together_are_left_out_on_request_and_named(command
     assert again["excluded"] == [[1.0, 2.0], [0.0, 0.0]], "it is repeated by what is stored, not by the option"
     chosen = command.json(*asked, "--values", "status=wife,single")
     assert chosen["evaluations"] == whole["evaluations"] * 4 / 6
+    assert command(*asked, "--values", "status=widow,single") == 2
+    assert "'status' must be among its categories (husband, single, wife), got 'widow'" in command.err
+    assert command(*asked, "--values", "points=1,x") == 2
+    assert command(*asked, "--max-variants", "5") == 2
+    assert "6 combinations (sex 2 x status 3), more than 5" in command.err
 
 
 @pytest.fixture(scope="module")
@@ -703,8 +708,3 @@ def test_linked_attributes_that_are_both_protected_are_refused(command: Commands
     asked = [*couples[:4], "--favourable", "yes", "--protected", "sex,status", "--link", "sex:status=wife/husband"]
     assert command("count", *asked) == 2
     assert "'status' is protected itself" in command.err
-    assert command(*asked, "--values", "status=widow,single") == 2
-    assert "'status' must be among its categories (husband, single, wife), got 'widow'" in command.err
-    assert command(*asked, "--values", "points=1,x") == 2
-    assert command(*asked, "--max-variants", "5") == 2
-    assert "6 combinations (sex 2 x status 3), more than 5" in command.err

@@ -378,6 +378,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "--technique", default="aequitas", metavar="NAME", help=f"one of {', '.join(TECHNIQUES)} (default aequitas)"
     )
     _add_set(group, "a setting of the technique, which are listed below; repeatable")
+    _add_only_plausible(group)
     group.add_argument("--starts", type=option_values.count, metavar="N", help="the technique's setting n_starts")
     group.add_argument("--steps", type=option_values.count, metavar="N", help="the technique's setting n_steps")
     _add_budget(group)
@@ -386,6 +387,14 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     for name, technique in TECHNIQUES.items():
         if settings_of(technique):
             parser.add_argument_group(f"settings of {name}", _listed(settings_of(technique)))
+
+
+def _add_only_plausible(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--only-plausible",
+        action="store_true",
+        help="only pairs of two people who could exist: of directed, maft-plus and sg-shared",
+    )
 
 
 def _add_budget(group: argparse._ArgumentGroup) -> None:
@@ -432,6 +441,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         metavar="TECHNIQUE.NAME=VALUE",
         help="a setting of one technique",
     )
+    _add_only_plausible(group)
     group.add_argument("--count", action="store_true", help="count all discriminatory individuals as well")
     _add_budget(group)
     _add_common(parser)

@@ -43,7 +43,9 @@ def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) ->
     technique = kind.from_json(config.settings)
     rows = opened.dataset.rows
     starts = start_rows(rows, config.max_starts, config.seed)
-    events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, clock.anew())
+    nearness = opened.plausibility if technique.finds_plausible_only else None
+    asked = (technique, opened.model, opened.domain, starts, config.budget, config.seed)
+    events = run_search(*asked, clock.anew(), nearness)
     events = (_with_left_out(opened, event, len(starts)) for event in events)
     events = with_diversity(with_discovery(events), opened.learn_surrogate, clock)
     yield from with_plausibility(events, lambda: opened.plausibility, clock)

@@ -88,17 +88,26 @@ class VariantEvaluator:
         self.evaluations += len(rows) * n_variants
         if gap == 0 and model.is_binary and model.shares_variants:
             margins = self._variant_margins(rows, domain.variant_values)
-            flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants)
             values = margins.reshape(len(rows), n_variants, -1)
-            return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest, values
+            scores = model.scores_of(margins).reshape(len(rows), n_variants, -1)
+            return scores, *self.measured_verdicts(values), values
         scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(
             len(rows), n_variants, -1
         )
         scores = settled_scores(
             model, scores, gap, lambda near: domain.variants(rows[near]).reshape(-1, domain.n_columns)
         )
-        flags, lowest, highest = widest_gap(model, scores.reshape(len(rows) * n_variants, -1), n_variants, gap)
-        return scores, flags, lowest, highest, scores
+        return scores, *self.measured_verdicts(scores), scores
+
+    def measured_verdicts(self, values: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
+        """As ``verdicts``, from the values that ``measure`` gave."""
+        n_variants = values.shape[1]
+        flat = values.reshape(-1, values.shape[2])
+        gap = self.domain.scope.score_gap
+        if gap == 0 and self.model.is_binary and self.model.shares_variants:
+            flags, lowest, highest = kernels.extremes(flat[:, 0], n_variants)
+            return flags, lowest, highest
+        return widest_gap(self.model, flat, n_variants, gap)
 
     def noted(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> BoolArray:
         """Whether two variants of each row make a pair, from scores in the fast arithmetic ``(n_rows, 2, n_scores)``;

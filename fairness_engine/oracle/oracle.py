@@ -22,6 +22,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.domain import Domain, KeyArray
 from fairness_engine.oracle.evaluation import VariantEvaluator
+from fairness_engine.oracle.nearness import Nearness
 from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.oracle.visited import VisitedIndividuals, expected_individuals
 from fairness_engine.pairs import Pairs
@@ -70,6 +71,9 @@ class Oracle:
         domain: the space and the variants.
         budget: when to stop; reaching it raises ``SearchStopped`` from ``probe``.
         clock: ends it, too; asked before every batch.
+        nearness: says who could exist, where a pair must be of two people who could; ``None`` where anybody will do.
+            Individuals who have no such pair are passed over by ``worth_testing``; of the others two variants who could
+            exist must differ.
 
     Attributes:
         clock: of this search, with the budget's seconds.
@@ -78,9 +82,17 @@ class Oracle:
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
     """
 
-    def __init__(self, model: Model, domain: Domain, budget: Budget, clock: Clock = NO_LIMIT) -> None:
+    def __init__(
+        self,
+        model: Model,
+        domain: Domain,
+        budget: Budget,
+        clock: Clock = NO_LIMIT,
+        nearness: Nearness | None = None,
+    ) -> None:
         self.model = model
         self.domain = domain
+        self.nearness = nearness
         self.budget = budget
         self.clock = clock.part(budget.max_seconds)
         self.n_tried = 0
@@ -125,6 +137,34 @@ class Oracle:
         pairs = Pairs.concatenate(self._pending, self.domain.n_columns)
         self._pending = []
         return pairs
+
+    # --- who could exist ------------------------------------------------------------------
+
+    def worth_testing(self, rows: FloatArray) -> BoolArray:
+        """Which individuals ``(n_rows, n_columns)`` have two variants who could exist ``(n_rows,)``; all, where nobody
+        asked.
+        """
+        if self.nearness is None:
+            return np.ones(len(rows), dtype=bool)
+        return np.asarray(self.nearness.plausible_variants(rows).sum(axis=1) >= 2)
+
+    def worth_comparing(self, rows: FloatArray, first: IntArray, second: IntArray) -> BoolArray:
+        """Of which individuals two given variants could exist ``(n_rows,)``; of all, where nobody asked."""
+        if self.nearness is None:
+            return np.ones(len(rows), dtype=bool)
+        could = self.nearness.plausible_variants(rows)
+        lines = np.arange(len(rows))
+        return np.asarray(could[lines, first] & could[lines, second])
+
+    def _among_plausible(self, rows: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray | None]:
+        """``values`` of all variants with those who could not exist told as another's who could, so that they make no
+        pair of their own; and by which variant each is told ``(n_rows, n_variants)``, ``None`` where nobody asked.
+        """
+        if self.nearness is None or not len(rows):
+            return values, None
+        could = self.nearness.plausible_variants(rows)
+        stands_for = np.where(could, np.arange(could.shape[1]), could.argmax(axis=1)[:, None])
+        return np.take_along_axis(values, stands_for[:, :, None], axis=1), stands_for
 
     # --- testing rows ---------------------------------------------------------------------
 
@@ -206,15 +246,16 @@ class Oracle:
             self._count_tried(slots[chosen], len(fresh) > n_new)
             values = self._judge.screened(rows[chosen], reach) if screens else self._judge.values(rows[chosen])
             is_far = np.isnan(values[:, -1, 0])
+            values, stands_for = self._among_plausible(rows[chosen], values)
             verdicts, lowest, highest = self._judge.verdicts(values)
             verdicts &= ~is_far
             self.n_partly += int(is_far.sum())
             self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
             costs = np.where(is_far, 1, self.domain.n_variants)
-            self._keep_candidates(rows[chosen], verdicts, lowest, highest, costs, values)
+            self._keep_candidates(rows[chosen], verdicts, lowest, highest, costs, values, stands_for=stands_for)
             found = chosen[verdicts]
             widest = np.stack([lowest, highest], axis=1)[verdicts]
-            variants[found] = widest
+            variants[found] = _standing_for(widest, stands_for, verdicts)
             classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
         return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
@@ -289,14 +330,17 @@ class Oracle:
         scores = np.empty((len(rows), n_variants, self.model.predictor.n_scores))
         verdicts = np.empty(len(rows), dtype=bool)
         for part in self._affordable(len(rows), n_variants):
-            scores[part], verdicts[part], lowest, highest, values = self._judge.measure(rows[part])
+            scores[part], flags, lowest, highest, values = self._judge.measure(rows[part])
+            values, stands_for = self._among_plausible(rows[part], values)
+            if stands_for is not None:
+                flags, lowest, highest = self._judge.measured_verdicts(values)
+            verdicts[part] = flags
             is_new = is_fresh[part]
             chosen = slots[part][is_new]
             self._count_tried(chosen, len(fresh) > n_new)
             self._known.states[chosen] = verdicts[part][is_new]
-            self._keep_candidates(
-                rows[part], verdicts[part] & is_new, lowest, highest, n_variants, values, is_measured=True
-            )
+            found = (rows[part], flags & is_new, lowest, highest, n_variants, values)
+            self._keep_candidates(*found, is_measured=True, stands_for=stands_for)
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
         return VariantScores(scores, decisions, verdicts)
 
@@ -425,9 +469,10 @@ class Oracle:
 
     def _test(self, rows: FloatArray) -> NDArray[np.int8]:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
-        values = self._judge.values_of_all(rows)
+        values, stands_for = self._among_plausible(rows, self._judge.values_of_all(rows))
         is_discriminatory, lowest, highest = self._judge.verdicts(values)
-        self._keep_candidates(rows, is_discriminatory, lowest, highest, self.domain.n_variants, values)
+        costs = self.domain.n_variants
+        self._keep_candidates(rows, is_discriminatory, lowest, highest, costs, values, stands_for=stands_for)
         return is_discriminatory.astype(np.int8)
 
     def _settle_pairs(
@@ -453,6 +498,7 @@ class Oracle:
         values: FloatArray | None = None,
         *,
         is_measured: bool = False,
+        stands_for: IntArray | None = None,
     ) -> None:
         """Let what was found wait for its replay, in its plainest form; each with the evaluations up to its own row, as
         if rows came one by one.
@@ -463,6 +509,7 @@ class Oracle:
             values: of all variants, from which the plainest pair is chosen; without them, it is looked for at the
                 replay.
             is_measured: they come from ``VariantEvaluator.measure``.
+            stands_for: see ``_among_plausible``.
         """
         found = np.flatnonzero(is_found)
         if len(found):
@@ -471,10 +518,13 @@ class Oracle:
             held = rows[found]
             wide = (lowest[found], highest[found])
             if values is None:
-                self._replayer.add(CandidatePairs(held, *wide, spent))
+                # where both must be people who could exist, the two that were told to are the pair
+                self._replayer.add(CandidatePairs(held, *wide, spent, None if self.nearness is None else wide))
             else:
                 plain = self._judge.plainest(held, values[found], *wide, is_measured=is_measured)
-                self._replayer.add(CandidatePairs(held, *plain, spent, wide))
+                both = np.stack([*plain, *wide], axis=1)
+                one, two, low, high = _standing_for(both, stands_for, found).T
+                self._replayer.add(CandidatePairs(held, one, two, spent, (low, high)))
             if self.budget.max_found is not None:
                 self._replay()
 
@@ -490,3 +540,8 @@ class Oracle:
         self.n_found += len(pairs)
         if len(pairs):
             self._pending.append(pairs)
+
+
+def _standing_for(variants: IntArray, stands_for: IntArray | None, of: BoolArray | IntArray) -> IntArray:
+    """The variants who are meant by some ``(n, m)`` of the rows ``of``; see ``Oracle._among_plausible``."""
+    return variants if stands_for is None else np.take_along_axis(stands_for[of], variants, axis=1)

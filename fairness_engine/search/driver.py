@@ -18,6 +18,7 @@ from fairness_engine.events import Event, PairsFound, Progress, Step, Stopped
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.nearness import Nearness
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.search.technique import Technique
 
@@ -34,6 +35,7 @@ def run_search(
     budget: Budget,
     seed: int,
     clock: Clock = NO_LIMIT,
+    nearness: Nearness | None = None,
 ) -> Iterator[Event]:
     """Search for discriminatory pairs until the budget is spent or the technique is done.
 
@@ -47,12 +49,13 @@ def run_search(
         budget: when to stop.
         seed: the only source of chance.
         clock: ends the search, too; asked before every batch.
+        nearness: says who could exist, for a technique that is to find such people only.
 
     Yields:
         ``Progress`` and ``PairsFound`` at most four times a second, the first pairs at once, the technique's own
         findings, and exactly one ``Stopped``, last.
     """
-    oracle = Oracle(model, domain, budget, clock)
+    oracle = Oracle(model, domain, budget, clock, nearness)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     starts = start_rows[domain.contains(start_rows)] if len(start_rows) else start_rows
     reason = StopReason.EXHAUSTED

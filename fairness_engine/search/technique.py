@@ -15,10 +15,21 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event
-from fairness_engine.settings import Settings
+from fairness_engine.settings import Settings, setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
+
+
+def only_plausible_setting() -> bool:
+    """The setting of techniques that can keep to people who could exist."""
+    found: bool = setting(
+        False,
+        "Find pairs of two people who could exist: near to real people, and without values that practically never "
+        "occur together. Whether somebody could is decided without asking the model.",
+        label="Only plausible people",
+    )
+    return found
 
 
 class Technique(Settings, ABC):
@@ -44,6 +55,11 @@ class Technique(Settings, ABC):
 
     def __init_subclass__(cls) -> None:
         cls.whose = f"'{getattr(cls, 'name', cls.__name__)}'"
+
+    @property
+    def finds_plausible_only(self) -> bool:
+        """Whether it has the setting ``only_plausible``, and it is on."""
+        return bool(getattr(self, "only_plausible", False))
 
     @abstractmethod
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:

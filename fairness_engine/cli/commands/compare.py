@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.cli.commands.search import make_config, read_budget, run_one
+from fairness_engine.cli.commands.search import can_be_plausible_only, make_config, read_budget, run_one
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.links.spelling import links_to_json
@@ -68,6 +68,14 @@ def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
         if technique not in given or not setting:
             raise SettingError(f"--set must begin with one of {', '.join(names)} and a dot, got '{path}'.")
         given[technique][setting] = value
+    able = [name for name in names if options.only_plausible and can_be_plausible_only(technique_named(name))]
+    if options.only_plausible and not able:
+        raise SettingError(
+            f"--only-plausible needs a technique that can keep to such people, got {', '.join(options.techniques)}. "
+            "Compare directed, maft-plus or sg-shared."
+        )
+    for name in able:
+        given[name]["only_plausible"] = "true"
     return {name: technique_named(name).from_json(settings).to_json() for name, settings in given.items()}
 
 

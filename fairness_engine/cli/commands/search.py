@@ -29,8 +29,9 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.runs.queue import run_in_foreground
-from fairness_engine.search.registry import technique_named
+from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.results import ScanCounts
+from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
 from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState
@@ -231,6 +232,10 @@ def _why(run: RunRecord) -> str:
 
 def _settings(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
     settings = dict(options.set)
+    if options.only_plausible:
+        if not can_be_plausible_only(kind):
+            raise SettingError(f"--only-plausible is for {_listed_plausible()}, got '{kind.name}'. Leave it out.")
+        settings["only_plausible"] = "true"
     names = {info.name for info in settings_of(kind)}
     for option, name, value in (("--starts", "n_starts", options.starts), ("--steps", "n_steps", options.steps)):
         if value is None:
@@ -250,6 +255,15 @@ def read_budget(options: argparse.Namespace) -> Budget:
     """The limits that were given; the default when none was."""
     given = (options.max_evaluations, options.max_seconds, options.max_found)
     return Budget(*given) if _has_limit(options) else Budget()
+
+
+def can_be_plausible_only(kind: type[Technique]) -> bool:
+    """Whether a technique has the setting ``only_plausible``."""
+    return "only_plausible" in {info.name for info in settings_of(kind)}
+
+
+def _listed_plausible() -> str:
+    return ", ".join(name for name, kind in TECHNIQUES.items() if can_be_plausible_only(kind))
 
 
 def _whole_data(assessed: Request, options: argparse.Namespace) -> Budget:

@@ -141,6 +141,107 @@ def _sum_block(sums, codes, person, n_categorical, whole):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
+def variants_near(  # type: ignore[no-untyped-def]
+    shared, shared_codes, own, wanted, columns, changing, n_categorical, unit, limit, rows, codes, box_low, box_high
+):
+    """Which variants of individuals are within a distance of some real row; what the variants share is added up once.
+
+    Args:
+        shared, shared_codes: the columns in which variants agree, as ``people`` and ``people_codes`` of ``nearest``
+            ``(n_individuals, n_shared)``.
+        own: what each variant holds in the others ``(n_individuals, n_variants, n_changing)``.
+        wanted: which variants are asked about ``(n_individuals, n_variants)``.
+        columns, changing: which columns of the rows these are ``(n_shared,)``, ``(n_changing,)``; in both, categories
+            first.
+        n_categorical, unit, rows, codes, box_low, box_high: as in ``nearest``.
+        limit: the largest sum over the columns.
+
+    Returns:
+        ``(n_individuals, n_variants)``; false where it was not asked.
+    """
+    n_individuals, n_variants = wanted.shape
+    n_blocks = len(codes)
+    found = np.zeros((n_individuals, n_variants), dtype=np.bool_)
+    most = int(np.ceil(limit * unit)) + len(rows[0]) - n_categorical + 1
+    sums = np.empty(BLOCK, dtype=np.uint16)
+    bounds = np.empty(n_blocks, dtype=np.uint16)
+    last = 0
+    for i in range(n_individuals):
+        n_left = np.sum(wanted[i])
+        if n_left == 0:
+            continue
+        _bound_parts(bounds, box_low, box_high, shared_codes[i], columns, n_categorical, np.uint16(unit))
+        for step in range(n_blocks + 1):
+            block = last if step == 0 else step - 1  # people of a walk are neighbours
+            if (step > 0 and block == last) or bounds[block] > most:
+                continue
+            _sum_parts(sums, codes[block], shared_codes[i], columns, n_categorical, np.uint16(unit))
+            for r in range(BLOCK):
+                if sums[r] <= most:
+                    row = rows[block * BLOCK + r]
+                    total = _part_distance(shared[i], row, columns, n_categorical)
+                    for v in range(n_variants):
+                        if wanted[i, v] and not found[i, v] and total <= limit:
+                            found[i, v] = total + _part_distance(own[i, v], row, changing, n_categorical) <= limit
+                            n_left -= found[i, v]
+                    if n_left == 0:
+                        break
+            if n_left == 0:
+                last = block
+                break
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _part_distance(person, row, columns, n_categorical):  # type: ignore[no-untyped-def]
+    """The distance in some columns of a row: what the person holds in these only."""
+    total = 0.0
+    for j in range(len(columns)):
+        value = row[columns[j]]
+        if columns[j] < n_categorical:
+            total += 1.0 if person[j] != value else 0.0
+        else:
+            total += min(abs(person[j] - value), 1.0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _bound_parts(bounds, box_low, box_high, person, columns, n_categorical, whole):  # type: ignore[no-untyped-def]
+    """As ``_bound_blocks``, in some columns only."""
+    zero = np.uint16(0)
+    for k in range(len(bounds)):
+        bounds[k] = zero
+    for j in range(len(columns)):
+        code = person[j]
+        low = box_low[columns[j]]
+        high = box_high[columns[j]]
+        if columns[j] < n_categorical:
+            for k in range(len(bounds)):
+                bounds[k] += whole if (code < low[k]) | (code > high[k]) else zero
+        else:
+            for k in range(len(bounds)):
+                inside = min(max(code, low[k]), high[k])
+                bounds[k] += max(code, inside) - min(code, inside)
+
+
+@njit(cache=True, nogil=True)
+def _sum_parts(sums, codes, person, columns, n_categorical, whole):  # type: ignore[no-untyped-def]
+    """As ``_sum_block``, in some columns only; nothing is returned."""
+    zero = np.uint16(0)
+    for r in range(BLOCK):
+        sums[r] = zero
+    for j in range(len(columns)):
+        code = person[j]
+        column = codes[columns[j]]
+        if columns[j] < n_categorical:
+            for r in range(BLOCK):
+                sums[r] += whole if column[r] != code else zero
+        else:
+            for r in range(BLOCK):
+                sums[r] += max(column[r], code) - min(column[r], code)
+
+
+@njit(cache=True, nogil=True)
 def count_unseen(positions, first, second, begins, widths, is_unseen):  # type: ignore[no-untyped-def]
     """How many pairs of values of every person never occur together though they should ``(n_people,)``.
 
@@ -164,6 +265,10 @@ def warm_up() -> None:
     box = np.zeros((1, 1), dtype=np.uint16)
     nearest(people, box, 1, 1, np.zeros((BLOCK, 1)), codes, box, box, False)
     indices = np.zeros(1, dtype=np.int64)
+    pair = (np.zeros((1, 2, 1)), np.ones((1, 2), dtype=np.bool_))
+    boxes = np.zeros((2, 1), dtype=np.uint16)
+    two = (np.zeros((BLOCK, 2)), np.zeros((1, 2, BLOCK), dtype=np.uint16), boxes, boxes)
+    variants_near(people, box, *pair, indices, indices + 1, 1, 1, 1.0, *two)
     for order in ("C", "F"):
         positions = np.zeros((2, 2), dtype=np.int64, order=order)
         count_unseen(positions, indices, indices, indices, indices, np.zeros(1, dtype=np.bool_))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.oracle.domain import Domain
 
@@ -128,6 +128,40 @@ class NearestRows:
         kept = (self._points, self._codes, self._box_low, self._box_high)
         sums, position = nearest(points, scale.codes(points), scale.n_categorical, scale.unit, *kept, skips_equal)
         return sums / n_columns, self._sources[position]
+
+    def are_near(self, people: FloatArray, changing: IntArray, wanted: BoolArray, limit: float) -> BoolArray:
+        """Which variants of individuals are at most so far from some person kept ``(n_individuals, n_variants)``.
+
+        Args:
+            people: all variants of each individual ``(n_individuals, n_variants, n_columns)``.
+            changing: columns in which variants differ ``(n_changing,)``.
+            wanted: which variants are asked about; the others are false ``(n_individuals, n_variants)``.
+            limit: as ``nearest`` measures.
+        """
+        scale = self._scale
+        if not len(scale.columns):
+            return wanted.copy()
+        from fairness_engine.measures.plausibility.kernels import variants_near
+
+        points = scale.points(people.reshape(-1, people.shape[2])).reshape(*people.shape[:2], -1)
+        is_changing = np.isin(scale.columns, changing)
+        shared = np.flatnonzero(~is_changing)
+        others = np.flatnonzero(is_changing)
+        first = np.ascontiguousarray(points[:, 0])
+        kept = (self._points, self._codes, self._box_low, self._box_high)
+        found: BoolArray = variants_near(
+            np.ascontiguousarray(first[:, shared]),
+            np.ascontiguousarray(scale.codes(first)[:, shared]),
+            np.ascontiguousarray(points[:, :, others]),
+            wanted,
+            shared,
+            others,
+            scale.n_categorical,
+            scale.unit,
+            limit * len(scale.columns),
+            *kept,
+        )
+        return found
 
     def sample(self, n: int, rng: np.random.Generator) -> IntArray:
         """Positions in the data of at most ``n`` of the people kept."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
-from fairness_engine.search.technique import Technique
+from fairness_engine.search.technique import Technique, only_plausible_setting
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ _N_LOOKS = 8
 """The share for starts is spent in about so many looks for half the budget; without a budget, of what was evaluated so
 far.
 """
+_SHARE_REAL = 0.3
+"""Least share for starts while people of the data are left, where those found must be people who could exist."""
+_KEPT_NEAR = 64
+"""People kept of a start, at least, where they must be people who could exist: those at the edge have few
+neighbours.
+"""
+_MAX_DRAWS = 8
+"""Times that people who could exist are drawn for one look."""
+_SECOND_CHANGE = 0.3
+"""How often a person near the data differs from it in two attributes."""
 _MAX_BARREN = 1000
 """Searches for starts in a row that met known people only, after which the domain counts as searched."""
 
@@ -96,6 +106,7 @@ class Directed(Technique):
         minimum=1,
         maximum=10_000,
     )
+    only_plausible: bool = only_plausible_setting()
     batch: int = setting(8192, "Most people tested in one step.", minimum=1, maximum=1_000_000, unit="rows")
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
@@ -104,12 +115,15 @@ class Directed(Technique):
             Population,
         )  # numba is loaded when a search begins, not by the app
 
-        growth = Population(oracle.domain, self.n_kept, self.max_shares)
+        is_near = oracle.nearness is not None
+        n_kept = max(self.n_kept, _KEPT_NEAR) if is_near else self.n_kept
+        growth = Population(oracle.domain, n_kept, self.max_shares, start_rows if is_near else None)
         source = _Source(oracle, start_rows, rng)
         n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN:
-            if growth.is_idle or source.evaluations < self.share_starts * oracle.evaluations:
-                is_new = source.look(growth, self.share_starts)
+            share = max(self.share_starts, _SHARE_REAL) if source.has_real_left else self.share_starts
+            if growth.is_idle or source.evaluations < share * oracle.evaluations:
+                is_new = source.look(growth, share)
                 n_barren = 0 if is_new else n_barren + 1
                 yield Step("looking for starts")
             else:
@@ -142,6 +156,13 @@ class _Source:
         self._n_idle = self._n_least
         self._is_thorough = False
 
+    @property
+    def has_real_left(self) -> bool:
+        """Whether people of the data wait, where those found are to be such as could exist: all of these are looked at
+        early, so that what grows from them is spread as they are.
+        """
+        return self._oracle.nearness is not None and self._n_used < len(self._order)
+
     def look(self, growth: Population, share: float) -> bool:
         """Test rows for starts, as many as the share allows; when nothing grows, more and more. Was anybody tested?"""
         oracle = self._oracle
@@ -161,9 +182,38 @@ class _Source:
         return bool(len(probe.fresh)) or not was_thorough
 
     def _next(self, n: int) -> FloatArray:
+        if self._oracle.nearness is not None:
+            return self._plausible(n)
         chosen = self._order[self._n_used : self._n_used + n]
         self._n_used += len(chosen)
         if len(chosen) == n:
             return self._data[chosen]
         uniform = self._oracle.domain.sample(n - len(chosen), self._rng, self._data)
         return np.concatenate([self._data[chosen], uniform]) if len(chosen) else uniform
+
+    def _plausible(self, n: int) -> FloatArray:
+        """As many people who could exist with two variants: those of the data, then such as differ from one of them in
+        one or two attributes, by values of others; fewer, where hardly anybody could.
+        """
+        found = []
+        n_found = 0
+        for _ in range(_MAX_DRAWS):
+            chosen = self._order[self._n_used : self._n_used + n]
+            self._n_used += len(chosen)
+            rows = self._data[chosen] if len(chosen) else self._near(n)
+            rows = rows[self._oracle.worth_testing(rows)]
+            found.append(rows)
+            n_found += len(rows)
+            if n_found >= n or not len(self._data):
+                break
+        return np.concatenate(found)
+
+    def _near(self, n: int) -> FloatArray:
+        """Rows of the data with one or two attributes as another row has them."""
+        movable = self._oracle.domain.movable
+        rows = self._data[self._rng.integers(max(1, len(self._data)), size=n)] if len(self._data) else self._data
+        for is_changed in (np.ones(len(rows), dtype=bool), self._rng.random(len(rows)) < _SECOND_CHANGE):
+            at = np.flatnonzero(is_changed)
+            columns = movable[self._rng.integers(len(movable), size=len(at))]
+            rows[at, columns] = self._data[self._rng.integers(len(self._data), size=len(at)), columns]
+        return rows

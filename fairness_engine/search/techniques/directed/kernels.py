@@ -26,7 +26,7 @@ def _below(state, n):  # type: ignore[no-untyped-def]  # numba infers the types
 
 
 @njit(cache=True, nogil=True)
-def propose_children(turns, seed, choice, starts, moves, lessons, space, known, out):  # type: ignore[no-untyped-def]
+def propose_children(turns, seed, choice, starts, moves, lessons, space, known, near, out):  # type: ignore[no-untyped-def]
     """For every turn of a start, a move of one of its people that is predicted to keep both decisions of the pair.
 
     Args:
@@ -38,6 +38,9 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
         lessons: predicted changes of the leads and the inverse of their deviations ``(4, n_kinds)``.
         space: ``(low, high, unit, is_lattice, free, inverse, weights, is_exact)`` of the domain.
         known: the table of known individuals and its states.
+        near: ``(real, passed_over)`` where children must be people who could exist: rows whose values moves take
+            ``(n_real, n_columns)``, and keys, each one more, of individuals who could not, at the place of their last
+            bits (a power of 2); no rows: anybody will do.
         out: ``(rows (n_turns, n_columns), leads (n_turns, 2), turns, kinds, riskier (n_turns,))``: the children, their
             parents' leads, their starts, the kinds of the moves, and which of the two variants is likelier to change.
 
@@ -48,6 +51,9 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
     rows, leads, turn_of, kinds, riskier = out
     low, _, _, _, free, inverse, weights, is_exact = space
     table, states = known
+    real, passed_over = near
+    is_near = len(real) > 0
+    passed_mask = np.uint64(len(passed_over) - 1)
     mask = np.uint64(len(table) - 1)
     scratch = np.empty(max(1, np.abs(moves[1]).max() * 2), dtype=np.float32)
     slots = np.empty(len(turns), dtype=np.uint64)
@@ -76,9 +82,12 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
         for i in range(n_waiting):
             place = n_done + i
             state += _GOLDEN
-            kind, column, value, risk = _choose_move(
-                rows, place, leads, state, narrower, moves, lessons, space, scratch
-            )
+            if is_near:
+                kind, column, value, risk = _draw_move(rows, place, leads, state, narrower, moves, lessons, space, real)
+            else:
+                kind, column, value, risk = _choose_move(
+                    rows, place, leads, state, narrower, moves, lessons, space, scratch
+                )
             if kind < 0:
                 continue
             rows[n_chosen] = rows[place]
@@ -96,7 +105,7 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
             slot = slots[i]
             while states[slot] != EMPTY and table[slot] != keys[i]:
                 slot = (slot + _ONE) & mask
-            if states[slot] != EMPTY:
+            if states[slot] != EMPTY or (is_near and passed_over[keys[i] & passed_mask] == keys[i] + _ONE):
                 waiting[n_waiting] = turn_of[i]
                 n_waiting += 1
                 continue
@@ -151,6 +160,54 @@ def _choose_move(rows, i, leads, state, choice, moves, lessons, space, scratch):
     first = (leads[i, 0] + lessons[0, kind]) * lessons[2, kind]
     second = (leads[i, 1] + lessons[1, kind]) * lessons[3, kind]
     return kind, columns[best_p], value, np.int64(second < first)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _draw_move(rows, i, leads, state, choice, moves, lessons, space, real):  # type: ignore[no-untyped-def]
+    """As ``_choose_move``, among values that real people have, as often as they have them: the first safe move that is
+    drawn, or the safest of ``n_choices`` draws.
+    """
+    n_choices, caution, _ = choice
+    columns, n_values, first_kind = moves
+    low = space[0]
+    unit = space[2]
+    best = np.float32(0.0)
+    best_kind = -1
+    best_column = 0
+    best_value = 0.0
+    for _ in range(max(n_choices, 1)):
+        state += _GOLDEN
+        p = _below(state, len(columns))
+        state += _GOLDEN
+        c = columns[p]
+        value = real[_below(state, len(real)), c]
+        if value == rows[i, c]:
+            continue
+        if n_values[p] > 0:
+            digit = np.int64((rows[i, c] - low[c]) / unit[c] + 0.5)
+            kind = first_kind[p] + digit * n_values[p] + np.int64((value - low[c]) / unit[c] + 0.5)
+        else:
+            length = abs(value - rows[i, c]) / unit[c]
+            step = 0
+            while length >= 2.0 and step < -n_values[p] - 1:
+                length /= 2.0
+                step += 1
+            kind = first_kind[p] + 2 * step + (1 if value > rows[i, c] else 0)
+        one = (np.float32(leads[i, 0]) + lessons[0, kind]) * lessons[2, kind]
+        two = (np.float32(leads[i, 1]) + lessons[1, kind]) * lessons[3, kind]
+        least = min(one, two)
+        if least > best:
+            best = least
+            best_kind = kind
+            best_column = c
+            best_value = value
+            if least >= caution:
+                break
+    if best_kind < 0:
+        return -1, 0, 0.0, 0
+    first = (leads[i, 0] + lessons[0, best_kind]) * lessons[2, best_kind]
+    second = (leads[i, 1] + lessons[1, best_kind]) * lessons[3, best_kind]
+    return best_kind, best_column, best_value, np.int64(second < first)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.oracle.oracle import Oracle
@@ -81,6 +81,8 @@ often.
 """
 _IDLE_SHARE = 0.05
 """Below this share of turns with a child, growing pauses for new starts."""
+_PASSED_OVER = 1 << 22
+"""Individuals who could not exist and are not proposed again: 32 MB of the latest."""
 _REACH_STARTS = 50
 _REACH_QUANTILE = 0.95
 
@@ -101,6 +103,10 @@ class _Children:
     kinds: IntArray
     order: IntArray
 
+    def part(self, which: BoolArray) -> _Children:
+        """Some of them."""
+        return _Children(*(getattr(self, each.name)[which] for each in fields(self)))
+
 
 class Population:
     """Starts and their people.
@@ -116,7 +122,15 @@ class Population:
         is_idle: nothing is left to grow from, or hardly anything.
     """
 
-    def __init__(self, domain: Domain, n_kept: int, max_shares: float) -> None:
+    def __init__(self, domain: Domain, n_kept: int, max_shares: float, real_rows: FloatArray | None = None) -> None:
+        """Nobody yet.
+
+        Args:
+            domain: of the search.
+            n_kept, max_shares: as the settings of ``Directed``.
+            real_rows: of the data ``(n_rows, n_columns)``, where children must be people who could exist: a move then
+                takes a value that a real person has.
+        """
         self.n_starts = 0
         self.is_idle = True
         self.rows = np.zeros((_FIRST_CAPACITY, n_kept, domain.n_columns))
@@ -128,6 +142,9 @@ class Population:
         self._columns = domain.movable
         self._max_shares = max_shares
         self._scale = 1.0
+        self._domain = domain
+        self._real = np.ascontiguousarray(np.zeros((0, domain.n_columns)) if real_rows is None else real_rows)
+        self._passed_over = np.zeros(1 if real_rows is None else _PASSED_OVER, np.uint64)
         lattice = domain.step > 0
         self._space = (domain.low, domain.high, domain.unit, lattice, domain.free, *domain.key_weights)
 
@@ -174,6 +191,12 @@ class Population:
         """
         turns = self._turns(int(np.clip(oracle.evaluations // _STEP_PART, min(batch, _MIN_TURNS), batch)))
         children = self._propose(turns, n_choices, caution, rng, oracle.known)
+        if oracle.nearness is not None:
+            pair = self.variants[children.starts]
+            could = oracle.worth_comparing(children.rows, pair[:, 0], pair[:, 1])
+            keys = self._domain.keys(children.rows[~could])
+            self._passed_over[keys & np.uint64(_PASSED_OVER - 1)] = keys + np.uint64(1)
+            children = children.part(could)
         self.is_idle = len(children.starts) < _IDLE_SHARE * len(turns)
         n_misses = np.bincount(turns, minlength=self.n_starts) - np.bincount(children.starts, minlength=self.n_starts)
         self.n_turns[: self.n_starts] += np.minimum(self.n_turns[: self.n_starts] // _MISS_PART, _MAX_MISS) * n_misses
@@ -202,6 +225,7 @@ class Population:
             self._moves.lessons(self._scale),
             self._space,
             known,
+            (self._real, self._passed_over),
             (rows, before, starts, kinds, riskier),
         )
         order = np.stack([riskier, 1 - riskier], axis=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.search.technique import only_plausible_setting
 from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Gradients, MovableColumns
 from fairness_engine.search.techniques.gradient.search import LocalWalks, MomentumSearch, ScoredPeople, find_pairs
 from fairness_engine.settings import setting
@@ -79,6 +80,8 @@ class MaftPlus(Maft):
     reference: ClassVar[str] = "after Wang et al. 2024"
     descent_share: ClassVar[float] = 0.04
 
+    only_plausible: bool = only_plausible_setting()
+
     def slopes(self, oracle: Oracle, terrain: MovableColumns) -> TellingSlopes:
         """Estimated ones, whose probes are people of the domain and tell of them."""
         return TellingSlopes(oracle, terrain, self.h)
@@ -112,7 +115,9 @@ class TellingSlopes(EstimatedSlopes):
         n_probes = steps.size
         probes = kernels.moved_rows(rows, self._terrain.columns, steps)
         scores = near.reshape(2, n_probes, -1).transpose(1, 0, 2)
-        self._oracle.note_pairs(probes, np.repeat(own, steps.shape[1]), np.repeat(other, steps.shape[1]), scores)
+        pairs = np.repeat(own, steps.shape[1]), np.repeat(other, steps.shape[1])
+        could = self._oracle.worth_comparing(probes, *pairs)
+        self._oracle.note_pairs(probes[could], pairs[0][could], pairs[1][could], scores[could])
 
     def new_places(self, rows: FloatArray) -> IntArray:
         """Positions of the rows where no slopes were taken yet, each individual once; they count as taken from now
@@ -156,7 +161,11 @@ class KeepingChains(LocalWalks):
         """Whether each moved row is discriminatory, by the chain's own pair ``(n_chains,)``."""
         moved = self._rows.copy()
         moved[np.arange(len(moved)), columns] = values
-        return self._oracle.probe_pairs(moved, self._own, cast("IntArray", self._other)).is_discriminatory
+        other = cast("IntArray", self._other)
+        could = self._oracle.worth_comparing(moved, self._own, other)
+        is_found = np.zeros(len(moved), dtype=bool)
+        is_found[could] = self._oracle.probe_pairs(moved[could], self._own[could], other[could]).is_discriminatory
+        return is_found
 
     def _settle(self, is_found: BoolArray, columns: IntArray, values: FloatArray) -> None:
         """A find is where the chain goes on; a miss changes nothing."""

@@ -90,6 +90,8 @@ def find_pairs(oracle: Oracle, people: ScoredPeople, uniforms: FloatArray) -> In
     else:
         decisions = model.decide(people.scores.reshape(-1, people.scores.shape[2])).reshape(len(people), -1)
         disagrees = decisions != decisions[rows, people.own][:, None]
+    if oracle.nearness is not None:
+        disagrees &= oracle.nearness.plausible_variants(people.rows)
     ranks = disagrees.cumsum(axis=1)
     wanted = (uniforms * ranks[:, -1]).astype(np.int64) + 1
     chosen: IntArray = (ranks >= wanted[:, None]).argmax(axis=1)
@@ -134,6 +136,11 @@ def descend(
     found = []
     order = []
     for iteration in range(max_iter + 1):
+        could = oracle.worth_testing(people_rows)  # who could not exist with two variants goes no further
+        people_rows = people_rows[could]
+        own = own[could]
+        going = going[could]
+        trends = trends[:, could]
         measured = oracle.measure(people_rows)
         people = ScoredPeople(people_rows, own, measured.scores)
         found.append(people[measured.is_discriminatory])

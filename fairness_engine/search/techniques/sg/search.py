@@ -230,7 +230,8 @@ class SymbolicWork(ABC):
         return Step("explaining people") if self._explain_waiting() else None
 
     def _test(self, rows: FloatArray, source: Origin) -> Step:
-        """Algorithm 4 for a wave."""
+        """Algorithm 4 for a wave; who could not exist is passed over, where that was asked for."""
+        rows = rows[self._oracle.worth_testing(rows)]
         with self.split.counting(self._oracle, source):
             probe = self._oracle.probe(rows)
         if source in self.barren_of:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.events import Step
+from fairness_engine.search.technique import only_plausible_setting
 from fairness_engine.search.techniques.sg.queue import PriorityRows
 from fairness_engine.search.techniques.sg.search import Origin, SymbolicSearch, SymbolicWork
 from fairness_engine.search.techniques.sg.trees import TreePool
@@ -53,6 +54,7 @@ class SgShared(SymbolicSearch):
         maximum=100_000,
         unit="rows",
     )
+    only_plausible: bool = only_plausible_setting()
     n_trees: int = setting(8, "Trees that are shared, used in turn.", label="Trees", minimum=1, maximum=256)
 
     def begin(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> SymbolicWork:

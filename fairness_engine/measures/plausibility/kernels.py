@@ -142,27 +142,28 @@ def _sum_block(sums, codes, person, n_categorical, whole):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True)
 def variants_near(  # type: ignore[no-untyped-def]
-    shared, shared_codes, own, wanted, columns, changing, n_categorical, unit, limit, rows, codes, box_low, box_high
+    people, codes_shared, wanted, shared, n_categorical, unit, limit, rows, codes, box_low, box_high
 ):
-    """Which variants of individuals are within a distance of some real row; what the variants share is added up once.
+    """Which variants of individuals are within a distance of some real row.
+
+    What variants share is added up once, in quantised sums; a row near enough in that is measured as ``nearest`` does.
 
     Args:
-        shared, shared_codes: the columns in which variants agree, as ``people`` and ``people_codes`` of ``nearest``
-            ``(n_individuals, n_shared)``.
-        own: what each variant holds in the others ``(n_individuals, n_variants, n_changing)``.
+        people: all variants of each individual ``(n_individuals, n_variants, n_columns)``, as those of ``nearest``.
+        codes_shared: the same quantised, of what variants share ``(n_individuals, n_shared)``.
         wanted: which variants are asked about ``(n_individuals, n_variants)``.
-        columns, changing: which columns of the rows these are ``(n_shared,)``, ``(n_changing,)``; in both, categories
-            first.
+        shared: the columns in which variants agree ``(n_shared,)``.
         n_categorical, unit, rows, codes, box_low, box_high: as in ``nearest``.
-        limit: the largest sum over the columns.
+        limit: the largest mean over the columns.
 
     Returns:
         ``(n_individuals, n_variants)``; false where it was not asked.
     """
     n_individuals, n_variants = wanted.shape
+    n_columns = people.shape[2]
     n_blocks = len(codes)
     found = np.zeros((n_individuals, n_variants), dtype=np.bool_)
-    most = int(np.ceil(limit * unit)) + len(rows[0]) - n_categorical + 1
+    most = int(np.ceil(limit * n_columns * unit)) + n_columns - n_categorical + 1
     sums = np.empty(BLOCK, dtype=np.uint16)
     bounds = np.empty(n_blocks, dtype=np.uint16)
     last = 0
@@ -170,19 +171,18 @@ def variants_near(  # type: ignore[no-untyped-def]
         n_left = np.sum(wanted[i])
         if n_left == 0:
             continue
-        _bound_parts(bounds, box_low, box_high, shared_codes[i], columns, n_categorical, np.uint16(unit))
+        _bound_parts(bounds, box_low, box_high, codes_shared[i], shared, n_categorical, np.uint16(unit))
         for step in range(n_blocks + 1):
             block = last if step == 0 else step - 1  # people of a walk are neighbours
             if (step > 0 and block == last) or bounds[block] > most:
                 continue
-            _sum_parts(sums, codes[block], shared_codes[i], columns, n_categorical, np.uint16(unit))
+            _sum_parts(sums, codes[block], codes_shared[i], shared, n_categorical, np.uint16(unit))
             for r in range(BLOCK):
                 if sums[r] <= most:
                     row = rows[block * BLOCK + r]
-                    total = _part_distance(shared[i], row, columns, n_categorical)
                     for v in range(n_variants):
-                        if wanted[i, v] and not found[i, v] and total <= limit:
-                            found[i, v] = total + _part_distance(own[i, v], row, changing, n_categorical) <= limit
+                        if wanted[i, v] and not found[i, v]:
+                            found[i, v] = _distance(people[i, v], row, n_categorical) / n_columns <= limit
                             n_left -= found[i, v]
                     if n_left == 0:
                         break
@@ -190,19 +190,6 @@ def variants_near(  # type: ignore[no-untyped-def]
                 last = block
                 break
     return found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _part_distance(person, row, columns, n_categorical):  # type: ignore[no-untyped-def]
-    """The distance in some columns of a row: what the person holds in these only."""
-    total = 0.0
-    for j in range(len(columns)):
-        value = row[columns[j]]
-        if columns[j] < n_categorical:
-            total += 1.0 if person[j] != value else 0.0
-        else:
-            total += min(abs(person[j] - value), 1.0)
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -265,10 +252,9 @@ def warm_up() -> None:
     box = np.zeros((1, 1), dtype=np.uint16)
     nearest(people, box, 1, 1, np.zeros((BLOCK, 1)), codes, box, box, False)
     indices = np.zeros(1, dtype=np.int64)
-    pair = (np.zeros((1, 2, 1)), np.ones((1, 2), dtype=np.bool_))
     boxes = np.zeros((2, 1), dtype=np.uint16)
     two = (np.zeros((BLOCK, 2)), np.zeros((1, 2, BLOCK), dtype=np.uint16), boxes, boxes)
-    variants_near(people, box, *pair, indices, indices + 1, 1, 1, 1.0, *two)
+    variants_near(np.zeros((1, 2, 2)), box, np.ones((1, 2), dtype=np.bool_), indices, 1, 1, 1.0, *two)
     for order in ("C", "F"):
         positions = np.zeros((2, 2), dtype=np.int64, order=order)
         count_unseen(positions, indices, indices, indices, indices, np.zeros(1, dtype=np.bool_))

@@ -143,22 +143,17 @@ class NearestRows:
             return wanted.copy()
         from fairness_engine.measures.plausibility.kernels import variants_near
 
-        points = scale.points(people.reshape(-1, people.shape[2])).reshape(*people.shape[:2], -1)
-        is_changing = np.isin(scale.columns, changing)
-        shared = np.flatnonzero(~is_changing)
-        others = np.flatnonzero(is_changing)
-        first = np.ascontiguousarray(points[:, 0])
+        points = scale.points(people.reshape(-1, people.shape[2])).reshape(*people.shape[:2], len(scale.columns))
+        shared = np.flatnonzero(~np.isin(scale.columns, changing))
         kept = (self._points, self._codes, self._box_low, self._box_high)
         found: BoolArray = variants_near(
-            np.ascontiguousarray(first[:, shared]),
-            np.ascontiguousarray(scale.codes(first)[:, shared]),
-            np.ascontiguousarray(points[:, :, others]),
+            points,
+            np.ascontiguousarray(scale.codes(points[:, 0])[:, shared]),
             wanted,
             shared,
-            others,
             scale.n_categorical,
             scale.unit,
-            limit * len(scale.columns),
+            limit,
             *kept,
         )
         return found

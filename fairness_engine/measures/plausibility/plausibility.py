@@ -22,8 +22,6 @@ from fairness_engine.measures.plausibility.unseen_values import UnseenPair, Unse
 from fairness_engine.oracle.domain import Domain
 
 _LIMIT_SHARE = 0.99
-_ROUNDING = 1e-10
-"""A search's people are nearer than the limit by so much: it adds distances up in another order."""
 _LIMIT_SAMPLE = 5_000
 """People of the data whose distance to the next one sets the limit."""
 
@@ -165,14 +163,12 @@ class Plausibility:
         return np.asarray(found)
 
     def plausible_variants(self, rows: FloatArray) -> BoolArray:
-        """Which variants of individuals ``(n_rows, n_columns)`` could exist ``(n_rows, n_variants)``. Who is exactly as
-        far away as the limit is left out.
-        """
+        """Which variants of individuals ``(n_rows, n_columns)`` could exist ``(n_rows, n_variants)``."""
         domain = self._domain
         people = domain.variants(self._people_of(rows))
         wanted = (self._unseen.count(people.reshape(-1, domain.n_columns)) == 0).reshape(people.shape[:2])
         changing = [domain.schema.index(name) for name in domain.scope.changing]
-        return self._real.are_near(people, np.array(changing, dtype=np.int64), wanted, self.limit - _ROUNDING)
+        return self._real.are_near(people, np.array(changing, dtype=np.int64), wanted, self.limit)
 
     def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
         """The same of both people of pairs, ``(n_pairs, 2)`` each.

@@ -29,14 +29,16 @@ far.
 """
 _SHARE_REAL = 0.3
 """Least share for starts while people of the data are left, where those found must be people who could exist."""
+_MAX_BARREN_NEAR = 60
+"""The same where those found must be people who could exist: each looks at tens of thousands."""
 _KEPT_NEAR = 64
 """People kept of a start, at least, where they must be people who could exist: those at the edge have few
 neighbours.
 """
 _MAX_DRAWS = 8
 """Times that people who could exist are drawn for one look."""
-_SECOND_CHANGE = 0.3
-"""How often a person near the data differs from it in two attributes."""
+_ANOTHER_CHANGE = 0.3
+"""How often another attribute of a person near the data is changed, each time."""
 _MAX_BARREN = 1000
 """Searches for starts in a row that met known people only, after which the domain counts as searched."""
 
@@ -120,7 +122,8 @@ class Directed(Technique):
         growth = Population(oracle.domain, n_kept, self.max_shares, start_rows if is_near else None)
         source = _Source(oracle, start_rows, rng)
         n_barren = 0
-        while not oracle.is_exhausted and n_barren < _MAX_BARREN:
+        most_barren = _MAX_BARREN_NEAR if is_near else _MAX_BARREN
+        while not oracle.is_exhausted and n_barren < most_barren:
             share = max(self.share_starts, _SHARE_REAL) if source.has_real_left else self.share_starts
             if growth.is_idle or source.evaluations < share * oracle.evaluations:
                 is_new = source.look(growth, share)
@@ -193,7 +196,7 @@ class _Source:
 
     def _plausible(self, n: int) -> FloatArray:
         """As many people who could exist with two variants: those of the data, then such as differ from one of them in
-        one or two attributes, by values of others; fewer, where hardly anybody could.
+        a few attributes, by values of others; fewer, where hardly anybody could.
         """
         found = []
         n_found = 0
@@ -209,11 +212,14 @@ class _Source:
         return np.concatenate(found)
 
     def _near(self, n: int) -> FloatArray:
-        """Rows of the data with one or two attributes as another row has them."""
+        """Rows of the data with one attribute, or a few, as other rows have them."""
         movable = self._oracle.domain.movable
-        rows = self._data[self._rng.integers(max(1, len(self._data)), size=n)] if len(self._data) else self._data
-        for is_changed in (np.ones(len(rows), dtype=bool), self._rng.random(len(rows)) < _SECOND_CHANGE):
-            at = np.flatnonzero(is_changed)
+        if not len(self._data):
+            return self._data
+        rows = self._data[self._rng.integers(len(self._data), size=n)]
+        at = np.arange(n)
+        while len(at):
             columns = movable[self._rng.integers(len(movable), size=len(at))]
             rows[at, columns] = self._data[self._rng.integers(len(self._data), size=len(at)), columns]
+            at = at[self._rng.random(len(at)) < _ANOTHER_CHANGE]
         return rows

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
 
 
+OF_PEOPLE = "people"
+"""The part of a technique's settings that says who is to be found."""
+
+
 def only_plausible_setting() -> bool:
     """The setting of techniques that can keep to people who could exist."""
     found: bool = setting(
@@ -28,6 +32,7 @@ def only_plausible_setting() -> bool:
         "Find pairs of two people who could exist: near to real people, and without values that practically never "
         "occur together. Whether somebody could is decided without asking the model.",
         label="Only plausible people",
+        part=OF_PEOPLE,
     )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.search.registry import BASELINES
+from fairness_engine.search.technique import OF_PEOPLE
 from pages.shared.app import wording
 from pages.shared.fields import MAX_EXACT, SettingsForm
 from pages.shared.review import planning
@@ -52,8 +54,9 @@ def mode_form() -> str:
 # --- one technique ------------------------------------------------------------------------------
 
 
-def technique_form(choices: list[Choice]) -> list[PlannedRun]:
-    """All techniques by family, one of them chosen, and its settings.
+def technique_form(choices: list[Choice], proposed: Mapping[str, Any]) -> list[PlannedRun]:
+    """All techniques by family, one of them chosen, and its settings; some of these are proposed otherwise than they
+    come.
 
     Returns:
         The searches to run; several when several strategies are chosen, none when no technique is possible.
@@ -70,7 +73,7 @@ def technique_form(choices: list[Choice]) -> list[PlannedRun]:
         if chosen is not None and not planned:
             with st.container(key=f"technique_{chosen}"):
                 _say_notes(offered[chosen])
-                planned = _settings_form(offered[chosen].technique)
+                planned = _settings_form(offered[chosen].technique, proposed)
     return planned
 
 
@@ -169,9 +172,9 @@ def _say_notes(choice: Choice) -> None:
 # --- settings -----------------------------------------------------------------------------------
 
 
-def _settings_form(technique: type[Any]) -> list[PlannedRun]:
+def _settings_form(technique: type[Any], proposed: Mapping[str, Any] | None = None) -> list[PlannedRun]:
     strategies = _strategies(technique)
-    settings = _settings(technique)
+    settings = _settings(technique, proposed or {})
     if strategies is None:
         return [PlannedRun(technique.name, settings)]
     return [PlannedRun(technique.name, {**settings, STRATEGY: strategy}) for strategy in strategies]
@@ -194,10 +197,10 @@ def _strategies(technique: type[Any]) -> list[str] | None:
     )
 
 
-def _settings(technique: type[Any]) -> dict[str, Any]:
-    """The settings that differ from the technique's defaults."""
-    form = SettingsForm(technique, f"set_{technique.name}")
-    values = form.draw_advanced(f"Settings of {wording.markdown(technique.title)}")
+def _settings(technique: type[Any], proposed: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that differ from the technique's defaults; some are proposed to."""
+    form = SettingsForm(technique, f"set_{technique.name}", proposed)
+    values = form.draw(OF_PEOPLE) | form.draw_advanced(f"Settings of {wording.markdown(technique.title)}")
     return {name: value for name, value in values.items() if value != technique.info(name).default}
 
 

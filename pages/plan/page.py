@@ -70,7 +70,7 @@ def _groups(review) -> None:
 
 
 def _one_search(review, domain, speed):
-    searches = plan_form.technique_form(planning.choices(review))
+    searches = plan_form.technique_form(planning.choices(review), planning.proposed_settings(review))
     st.subheader("Budget and seed", anchor=False)
     left, right = st.columns([3, 1])
     with left:

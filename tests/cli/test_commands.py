@@ -642,6 +642,21 @@ def couples(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*files, "--protected", "sex", "--favourable", "yes"]
 
 
+def test_only_plausible_people_on_request(command: Commands, couples: list[str]) -> None:
+    limit = ("--max-evaluations", "3000")
+    found = command.json("search", *couples, "--technique", "directed", "--only-plausible", *limit)
+    assert found["settings"]["only_plausible"] is True
+    assert found["plausibility"]["n_plausible"] == found["plausibility"]["n_measured"] == found["n_found"] > 0
+    plain = command.json("search", *couples, "--technique", "directed", *limit)
+    assert plain["plausibility"]["n_plausible"] < plain["n_found"]
+    assert command("search", *couples, "--technique", "aequitas", "--only-plausible") == 2
+    assert "--only-plausible is for directed, maft-plus, sg-shared, got 'aequitas'" in command.err
+    compared = command.json("compare", *couples, "--techniques", "directed", "--seeds", "1", "--only-plausible", *limit)
+    assert {line["technique"] for line in compared["techniques"]} == {"random", "data-scan", "directed"}
+    assert command("compare", *couples, "--techniques", "aequitas", "--seeds", "1", "--only-plausible", *limit) == 2
+    assert "--only-plausible needs a technique that can keep to such people" in command.err
+
+
 LINKED = [{"protected": "sex", "column": "status", "values": ["wife", "husband"]}]
 
 

@@ -118,6 +118,15 @@ def _protected(review: Review) -> tuple[str, ...]:
     return review.scope.protected if review.scope and not review.scope.links else ()
 
 
+_FEW_ROWS = 1_000
+"""Of the data: fewer say little of who could exist."""
+
+
+def proposed_settings(review: Review) -> dict[str, Any]:
+    """Settings of a search that the page proposes, by name; a technique without one is planned as it comes."""
+    return {"only_plausible": True} if len(dataset.dataset_of(review).rows) >= _FEW_ROWS else {}
+
+
 def is_countable(review: Review) -> bool:
     """Whether all individuals of the review's domain can be gone through; never without values to compare."""
     if review.scope is None or review.schema is None:

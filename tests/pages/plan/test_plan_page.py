@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import said
 from said import OpenApp
@@ -16,6 +17,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.search.registry import BASELINES, TECHNIQUES
 from fairness_engine.search.techniques.aequitas import Aequitas
 from fairness_engine.store.store import RunStore
+from pages.shared.review import planning
 from pages.shared.runs.technique_families import known_families
 
 PLAN = "pages/plan/page.py"
@@ -73,10 +75,29 @@ def test_the_settings_form_follows_the_techniques_own_description(open_app: Open
     for name, technique in TECHNIQUES.items():
         choose(app, name)
         assert said.errors_of(app) == []
-        kinds = ("number_input", "selectbox", "toggle", "text_input")
+        kinds = ("number_input", "selectbox", "toggle", "checkbox", "text_input")
         keys = {widget.key for kind in kinds for widget in app.get(kind)}
         expected = {f"set_{name}_{info.name}" for info in settings_of(technique) if info.name != "strategy"}
         assert {key for key in keys if str(key).startswith("set_")} == expected
+
+
+def test_only_plausible_people_are_proposed_where_the_data_says_who_could_exist(
+    open_app: OpenApp, store: RunStore, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = run_cases.review_of(store)
+    app = choose(open_app(PLAN, review=review.id), "directed")
+    n_rows = len(pd.read_csv(store.file(str(review.data_id)).path))
+    assert app.checkbox(key="set_directed_only_plausible").value == (n_rows >= 1_000)
+    monkeypatch.setattr(planning, "_FEW_ROWS", n_rows)
+    app = choose(open_app(PLAN, review=review.id), "directed")
+    assert app.checkbox(key="set_directed_only_plausible").value
+    app.button_group(key="proposed_distributions").set_value([])
+    app.button(key="start").click().run()
+    (run,) = store.runs(review.id)
+    assert run.config.settings["only_plausible"] is True
+    assert started
+    app = comparing(open_app(PLAN, review=review.id))
+    assert not app.checkbox(key="set_directed_only_plausible").value, "techniques are compared as they come"
 
 
 def test_one_technique_is_chosen_over_all_families(open_app: OpenApp, store: RunStore) -> None:

@@ -181,12 +181,18 @@ def population(asked: Asked) -> str:
             ]
         )
     header = ("rows evaluated", "individuals", "per 1,000 rows", "of all there are", "a second", "stopped by")
+    n_all = f"{domain.n_individuals:,.0f}"
     said = (
-        f"Of {domain.n_individuals:,.0f} individuals about {domain.n_individuals * n_plausible / N_DRAWS:,.0f} have "
-        f"two plausible variants, and **{there_are:,.0f}** ({low:,.0f} to {high:,.0f}) of these are decided in two "
-        f"ways: more there are not to be found ({N_DRAWS:,} uniform draws). Directed, only plausible people:"
+        f"Of {n_all} individuals about {domain.n_individuals * n_plausible / N_DRAWS:,.0f} have two plausible "
+        f"variants, and **{there_are:,.0f}** ({low:,.0f} to {high:,.0f}) of these are decided in two ways: more there "
+        f"are not to be found ({N_DRAWS:,} uniform draws)."
     )
-    return f"{said}\n\n{markdown(header, lines)}"
+    if not n_hits:
+        said = (
+            f"Of {n_all} individuals none of {N_DRAWS:,} drawn evenly has two plausible variants and is decided in two "
+            "ways: how many there are to be found is not known."
+        )
+    return f"{said} Directed, only plausible people:\n\n{markdown(header, lines)}"
 
 
 def speed(asked: Asked) -> str:

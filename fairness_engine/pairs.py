@@ -48,6 +48,11 @@ class Pairs:
             object.__setattr__(self, "n_unseen", np.full((n, 2), NOT_MEASURED))
 
     @property
+    def gaps(self) -> FloatArray:
+        """Absolute difference of the two scores of every pair ``(n_pairs,)``."""
+        return np.asarray(np.abs(self.score_first - self.score_second))
+
+    @property
     def is_measured(self) -> BoolArray:
         """Whether something is known of a pair's plausibility ``(n_pairs,)``; of earlier versions it is known of the
         first person only, without the protected attributes.

@@ -11,6 +11,8 @@ from fairness_engine.codec import TOLERANCE, Amount, Count, Number, Proportion, 
 from fairness_engine.intervals import share_interval
 
 MAX_POINTS = 2_000
+N_SEVERE = 20
+"""People of a search who are told as those for whom it matters most."""
 
 Points = Annotated[list[Count], Meta(min_length=1, max_length=MAX_POINTS)]
 
@@ -89,6 +91,43 @@ class Diversity:
         hold(not self.n_sampled or self.n_leaves_hit <= self.n_sampled, "leaves that were hit")
         most = max(self.per_100 or 0.0, self.per_1000 or 0.0)
         hold(most <= self.n_leaves * (1 + TOLERANCE), "expected leaves")
+
+
+@dataclass(frozen=True)
+class SeverePerson:
+    """One person of a search, told by all variants.
+
+    Args:
+        pair: number of the pair in the run, from 1.
+        variants_unlike: variants that are decided unlike most.
+        n_variants: of the person.
+        gap: the widest between the scores of two of them, in the scores' own unit.
+        similar_rows: people of the data who are as near to one of the pair as real people are to one another.
+    """
+
+    pair: Count
+    variants_unlike: Count
+    n_variants: Count
+    gap: Amount
+    similar_rows: Count
+
+    def __post_init__(self) -> None:
+        hold(self.pair >= 1, "the number of a pair")
+        hold(self.variants_unlike < self.n_variants, "variants decided unlike most")
+
+
+@dataclass(frozen=True)
+class Severity:
+    """The people for whom it matters most, those with the most variants decided unlike first.
+
+    Args:
+        top: at most 20 of them, who differ from one another.
+    """
+
+    top: Annotated[list[SeverePerson], Meta(max_length=N_SEVERE)]
+
+    def __post_init__(self) -> None:
+        hold(len({one.pair for one in self.top}) == len(self.top), "people told once")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ Report = Callable[[Event], None]
 def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.diversity import with_discovery, with_diversity
     from fairness_engine.measures.plausibility.background import with_plausibility
+    from fairness_engine.measures.severity import with_severity
     from fairness_engine.search.driver import run_search
     from fairness_engine.search.registry import technique_named
 
@@ -48,7 +49,8 @@ def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) ->
     events = run_search(*asked, clock.anew(), nearness)
     events = (_with_left_out(opened, event, len(starts)) for event in events)
     events = with_diversity(with_discovery(events), opened.learn_surrogate, clock)
-    yield from with_plausibility(events, lambda: opened.plausibility, clock)
+    events = with_plausibility(events, lambda: opened.plausibility, clock)
+    yield from with_severity(events, lambda: opened.plausibility, opened.model, opened.domain, clock)
 
 
 def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:

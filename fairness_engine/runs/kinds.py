@@ -26,7 +26,7 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
-from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Share
+from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.oracle.domain import Domain, Scope
@@ -199,7 +199,7 @@ def _agree_on_count(config: RunConfig, told: Mapping[str, Any], stopped: Stopped
 SEARCH = RunKind(
     "search",
     _of_technique,
-    ("reading", "notes", "plausibility", "discovery", "diversity", "split", "scan"),
+    ("reading", "notes", "plausibility", "severity", "discovery", "diversity", "split", "scan"),
     (PairsWriter,),
     tells=(GroupScored,),
     counts_people=True,
@@ -352,6 +352,7 @@ class Results:
     reading: Reading | None = None
     notes: Notes = field(default_factory=lambda: Notes([]))
     plausibility: PlausibleCounts | None = None
+    severity: Severity | None = None
     discovery: Discovery | None = None
     diversity: Diversity | None = None
     split: dict[Text, Tried] | None = None

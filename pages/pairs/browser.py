@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.measures.results import SeverePerson
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
+from pages.pairs import severity
 from pages.shared import tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
@@ -44,11 +47,18 @@ def positions_of(run_id: str, domain: Domain, pairs: Pairs, wanted: PairFilter, 
 
 
 def choose(
-    run: RunRecord, domain: Domain, pairs: Pairs, names: Decisions, positions: IntArray, asked: int | None
+    run: RunRecord,
+    domain: Domain,
+    pairs: Pairs,
+    names: Decisions,
+    positions: IntArray,
+    asked: int | None,
+    severe: Mapping[int, SeverePerson],
 ) -> int | None:
     """Draw the table and return the position of the chosen pair: clicked, else asked for, else the first.
 
-    A pair that was asked for is chosen whether or not it is in the list.
+    A pair that was asked for is chosen whether or not it is in the list. Where the list is of the people for whom it
+    matters most, ``severe`` tells of each by the pair's position.
     """
     if not len(positions):
         return asked
@@ -56,12 +66,17 @@ def choose(
     run_id = run.id
     ids = case_ids.index_of(run)
     key = (run_id, len(pairs), shown.tobytes(), pairs.is_measured.sum())
-    table = kept("table", key, lambda: tables.arrow(pair_frame(domain, pairs, names, shown, ids)))
+
+    def make() -> pa.Table:
+        frame = pair_frame(domain, pairs, names, shown, ids)
+        return tables.arrow(severity.with_columns(frame, [severe[int(at)] for at in shown]) if severe else frame)
+
+    table = kept("table", (*key, bool(severe)), make)
     clicked = tables.clicked_row(
         table,
         f"pairs_{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}",
         height=tables.height(len(shown), _TABLE_HEIGHT),
-        column_config=_columns(pairs, table, None if ids is None else ids.name),
+        column_config={**_columns(pairs, table, None if ids is None else ids.name), **severity.column_config()},
     )
     if clicked is not None:
         return int(shown[clicked])

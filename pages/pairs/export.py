@@ -1,8 +1,8 @@
 """Pairs as a CSV file in the command line's long format, with the plausibility beside it.
 
-One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``is_plausible``, ``distance``, ``n_unseen``;
-the last three are empty where a person was not measured. Where the data has a column of ids, ``id`` and ``id_alike``
-come last.
+One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``is_plausible``, ``severity`` (the gap of the
+pair's scores), ``distance``, ``n_unseen``; what was not measured is empty. Where the data has a column of ids,
+``id`` and ``id_alike`` come last.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.store import RunStore
 
-_PLAUSIBILITY = ("is_plausible", "distance", "n_unseen")
+_MEASURED = ("is_plausible", "severity", "distance", "n_unseen")
 
 
 def pairs_csv(
@@ -71,14 +71,14 @@ def pairs_csv(
         numbers = (positions + 1).tolist()
         shown = decisions.shown(scores) if decisions else scores
         own = [numbers, ["ab"[k]] * len(numbers), *values, shown.tolist(), named]
-        own += [plausible[k], *_plausibility(chosen.distance[:, k], chosen.n_unseen[:, k])]
+        own += [plausible[k], chosen.gaps.tolist(), *_plausibility(chosen.distance[:, k], chosen.n_unseen[:, k])]
         known = () if ids is None else (ids.people.of(rows), ids.alike.of(rows))
         cases = [[export_text(joined(found)) for found in each] for each in known]
         sides.append(list(zip(*own, *cases, strict=True)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     score = f"score for {decisions.scored()}" if decisions else "score"
-    names = ["pair", "side", *(column.name for column in columns), score, "decision", *_PLAUSIBILITY]
+    names = ["pair", "side", *(column.name for column in columns), score, "decision", *_MEASURED]
     writer.writerow([export_text(name) for name in (*names, *([] if ids is None else ["id", "id_alike"]))])
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter
+from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter, severity
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.pairs import filters as pair_filters
 from pages.shared.people import case_basket, group_link
@@ -40,6 +40,32 @@ def browse(review, run, domain, pairs) -> None:
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )
     in_group = group_pairs.narrow(review, group_link.named(review), domain.schema, pairs, np.arange(len(pairs)))
+    asked = _asked()
+    is_whole = not wanted.n_active and len(in_group) == len(pairs)
+    severe = severity.ask(review.id, results_of(run).severity, len(pairs), asked) if is_whole else {}
+    if severe:
+        positions = matching = np.array(list(severe), dtype=np.int64)
+        n_stored = store.n_pairs(run.id)
+        with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
+            st.markdown(severity.count_text(n_stored, len(severe)))
+            export.draw(store, run, domain, pairs, positions, names, n_stored)
+            case_basket.offer_listed(review, run, positions, only_pinned=False)
+    else:
+        positions, matching = _listed(review, run, domain, pairs, (wanted, pinned, in_group, names))
+    asked = asked if asked is not None and asked in matching else None
+    position = browser.choose(run, domain, pairs, names, positions, asked, severe)
+    if position is None:
+        return
+    st.query_params["pair"] = str(position + 1)
+    if position not in positions:
+        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
+    st.fragment(frame.guarded(card_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
+
+
+def _listed(review, run, domain, pairs, asked):
+    """The pairs that are listed, and those that match the filters whether or not they are plausible."""
+    wanted, pinned, in_group, names = asked
+    store = session.store()
     with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
         text = st.empty()
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
@@ -62,15 +88,7 @@ def browse(review, run, domain, pairs) -> None:
             if len(matching)
             else "No pair matches the filters. Take one away, or clear them all."
         )
-    asked = _asked()
-    asked = asked if asked is not None and asked in matching else None
-    position = browser.choose(run, domain, pairs, names, positions, asked)
-    if position is None:
-        return
-    st.query_params["pair"] = str(position + 1)
-    if position not in positions:
-        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
-    st.fragment(frame.guarded(card_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
+    return positions, matching
 
 
 def _asked() -> int | None:

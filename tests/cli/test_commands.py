@@ -98,7 +98,7 @@ def check_pairs_file(file: Path, n_pairs: int) -> None:
     schema = Schema.read(SCHEMA)
     with file.open(encoding="utf-8", newline="") as opened:
         rows = list(csv.DictReader(opened))
-    assert list(rows[0]) == ["pair", "side", *schema.names, "score", "decision", "is_plausible"]
+    assert list(rows[0]) == ["pair", "side", *schema.names, "score", "decision", "is_plausible", "severity"]
     assert {row["is_plausible"] for row in rows} == {"true", "false"}
     assert len(rows) == 2 * n_pairs
     for number, (a, b) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):

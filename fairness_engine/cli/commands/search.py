@@ -46,8 +46,10 @@ _BATCH = 20_000
 
 
 def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) -> int:
-    """Write all pairs of a run; returns how many. ``is_plausible`` is empty where a person was not measured; where the
-    schema names a column of ids, the last column has those of the data's people.
+    """Write all pairs of a run; returns how many.
+
+    ``is_plausible`` is empty where a person was not measured, ``severity`` is the gap between the pair's two scores.
+    Where the schema names a column of ids, the last column has those of the data's people.
 
     Raises:
         SettingError: the file cannot be written.
@@ -56,7 +58,7 @@ def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) ->
     ids = _ids(store, run_id, schema)
     plausibility = kinds.results_of(store, run_id).plausibility
     limit = math.nan if plausibility is None else plausibility.limit
-    own = ("pair", "side", *schema.names, "score", "decision", "is_plausible", *(("id",) if ids else ()))
+    own = ("pair", "side", *schema.names, "score", "decision", "is_plausible", "severity", *(("id",) if ids else ()))
     try:
         with exported_file(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -81,9 +83,10 @@ def _ids(store: RunStore, run_id: str, schema: Schema) -> CaseIds | None:
 
 def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None, limit: float) -> Iterator[list[Any]]:
     known = pairs.plausible_texts(limit)
+    severe = pairs.gaps.tolist()
     sides = (
-        _lines(pairs.first, pairs.score_first, pairs.decision_first, known[0], schema, ids),
-        _lines(pairs.second, pairs.score_second, pairs.decision_second, known[1], schema, ids),
+        _lines(pairs.first, pairs.score_first, pairs.decision_first, (known[0], severe), schema, ids),
+        _lines(pairs.second, pairs.score_second, pairs.decision_second, (known[1], severe), schema, ids),
     )
     for i, (first, second) in enumerate(zip(*sides, strict=True)):
         yield [offset + i + 1, "a", *first]
@@ -94,13 +97,13 @@ def _lines(
     rows: FloatArray,
     scores: FloatArray,
     decisions: IntArray,
-    plausible: Sequence[str],
+    of_pair: tuple[Sequence[str], Sequence[float]],
     schema: Schema,
     ids: CaseIds | None,
 ) -> Iterator[tuple[Any, ...]]:
     columns = [_codes(rows[:, i], column) for i, column in enumerate(schema.inputs)]
     cases = [] if ids is None else [[export_text(joined(found)) for found in ids.of(rows)]]
-    return zip(*columns, scores.tolist(), decisions.tolist(), plausible, *cases, strict=True)
+    return zip(*columns, scores.tolist(), decisions.tolist(), *of_pair, *cases, strict=True)
 
 
 def _codes(values: FloatArray, column: Column) -> list[Any]:
@@ -122,6 +125,7 @@ SEARCH_KEYS = (
     "curve",
     "diversity",
     "plausibility",
+    "severity",
     "group_score",
     "split",
     "scan",
@@ -358,6 +362,7 @@ def search_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
         "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
         "diversity": results.get("diversity"),
         "plausibility": _plausibility(results.get("plausibility")),
+        "severity": results.get("severity"),
         "group_score": results.get("group_score"),
         "split": results.get("split"),
         "scan": results.get("scan"),

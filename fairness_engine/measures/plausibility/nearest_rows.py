@@ -158,6 +158,17 @@ class NearestRows:
         )
         return found
 
+    def are_within(self, rows: FloatArray, people: FloatArray, limit: float) -> BoolArray:
+        """Which rows ``(n_rows, n_columns)`` are at most so far from one of some people ``(n_people, n_columns)``."""
+        scale = self._scale
+        points = scale.points(rows)
+        found = np.zeros(len(rows), dtype=bool)
+        for person in scale.points(people):
+            apart = np.abs(points - person)
+            apart[:, : scale.n_categorical] = apart[:, : scale.n_categorical] > 0
+            found |= np.minimum(apart, 1.0).sum(axis=1) / max(len(scale.columns), 1) <= limit
+        return found
+
     def sample(self, n: int, rng: np.random.Generator) -> IntArray:
         """Positions in the data of at most ``n`` of the people kept."""
         different = np.unique(self._sources)

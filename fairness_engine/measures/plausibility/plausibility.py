@@ -180,6 +180,12 @@ class Plausibility:
         distance, n_unseen = self.measure(people.reshape(-1, people.shape[2]))
         return distance.reshape(-1, 2), n_unseen.reshape(-1, 2)
 
+    def n_similar(self, people: FloatArray) -> int:
+        """How many people of the data are as near to one of these ``(n_people, n_columns)`` as real people are to one
+        another.
+        """
+        return int(self._real.are_within(self._rows, self._people_of(people), self.limit).sum())
+
     def naturalness(self, people: FloatArray) -> float | None:
         """How much people ``(n_people, n_columns)`` look like the data as a whole; see ``naturalness``."""
         return naturalness(self._people_of(people), self._rows, self._domain.schema)

@@ -97,6 +97,9 @@ class PairsWriter(Writer):
         plausibility = told.get("plausibility")
         if plausibility is not None:
             hold(plausibility.n_measured + plausibility.n_unmeasured <= n_pairs, "people who were measured")
+        severity = told.get("severity")
+        if severity is not None:
+            hold(all(one.pair <= n_pairs for one in severity.top), "people for whom it matters most")
         discovery = told.get("discovery")
         if discovery is not None:
             hold(discovery.n_found[-1] <= n_pairs, "pairs of the curve")

@@ -130,7 +130,7 @@ def test_a_click_explains_the_pair_and_the_values_sum_to_its_scores(open_app: Op
     assert "Exact SHAP values" in said.text_of(app)
     said.unfold(app, "shap_table")
     table = next(frame.value for frame in app.dataframe if "SHAP value of A" in frame.value)
-    pair = session.store().pairs(run.id, limit=1)
+    pair = session.store().pairs(run.id, limit=1, offset=int(app.query_params["pair"]) - 1)
     assert table.iloc[-1, 5] == pytest.approx(pair.score_second[0] - pair.score_first[0], abs=1e-6)
     assert not [button for button in app.button if button.key == "explain"], "it is answered, and remembered"
 

@@ -56,7 +56,7 @@ def test_every_text_of_the_card_is_escaped() -> None:
 def test_an_edited_value_shows_what_it_was() -> None:
     held = couple(2)
     pairs = pair_cases.pairs()
-    rows = apply_edits(np.stack([pairs.first[2], pairs.second[2]]), {Target(3): 60.0})
+    rows = apply_edits(pair_cases.domain(), np.stack([pairs.first[2], pairs.second[2]]), {Target(3): 60.0})
     edited = Couple(
         held.domain,
         person_at(rows[0], 0.1, 0),
@@ -73,7 +73,7 @@ def test_an_edited_value_shows_what_it_was() -> None:
 def test_an_edit_of_a_free_attribute_reaches_both_people_and_a_protected_one_its_own() -> None:
     pairs = pair_cases.pairs()
     rows = np.stack([pairs.first[0], pairs.second[0]])
-    out = apply_edits(rows, {Target(4, BOTH): 0.9, Target(1, 1): 0.0})
+    out = apply_edits(pair_cases.domain(), rows, {Target(4, BOTH): 0.9, Target(1, 1): 0.0})
     assert out[:, 4].tolist() == [0.9, 0.9]
     assert out[:, 1].tolist() == [2.0, 0.0]
     assert rows[:, 4].tolist() == [0.25, 0.25], "the pair as found is left as it was"

@@ -19,6 +19,7 @@ from fairness_engine.cli.commands.search import write_pairs_csv
 from fairness_engine.model_process.questions import Held, Plausible, Scores
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.store.store import RunStore
+from pages.pairs import severity
 from pages.shared.app import session
 from run_cases import Finished
 
@@ -33,8 +34,12 @@ def finished(workspace: Path) -> Iterator[Finished]:
 
 
 def open_pairs(open_app: OpenApp, finished: Finished, *, shows_all: bool = True, **query: str) -> AppTest:
-    """The page on the run that found most; implausible pairs are listed too, unless told otherwise."""
+    """The page on the run that found most, all pairs; implausible ones are listed too, unless told otherwise."""
     app = open_app(PAIRS, **{"review": finished.review.id, "run": finished.searches[-1].id, **query})
+    app.button_group(key=f"severity_{finished.review.id}").set_value(severity.ALL).run()
+    if "pair" not in query:
+        del app.query_params["pair"]
+        app.run()
     if shows_all:
         app.button(key="show_implausible").click().run()
         if "pair" not in query:  # the first pair of the whole list, not of the plausible ones
@@ -72,6 +77,37 @@ def test_the_table_lists_the_pairs_and_the_first_is_open(open_app: OpenApp, fini
     assert "Person A" in html
     assert "≠" in html
     assert "○ &lt;=50K" in html
+
+
+def test_the_first_list_is_of_those_for_whom_it_matters_most(
+    open_app: OpenApp, finished: Finished, workspace: Path
+) -> None:
+    run = finished.searches[-1]
+    store = RunStore(workspace)
+    told = store.results(run.id)["severity"]["top"]
+    app = open_app(PAIRS, review=finished.review.id, run=run.id)
+    assert said.errors_of(app) == []
+    table = app.dataframe[0].value
+    assert table["Pair"].tolist() == [one["pair"] for one in told]
+    assert table[severity.UNLIKE].tolist() == [f"{one['variants_unlike']} of {one['n_variants']}" for one in told]
+    assert table["Score gap"].tolist() == [one["gap"] for one in told]
+    assert table[severity.ALIKE].tolist() == [one["similar_rows"] for one in told]
+    assert app.subheader[0].value == f"Pair {told[0]['pair']}"
+    assert f"The {len(told)} people for whom it matters most" in said.text_of(app)
+    pairs = store.pairs(run.id)
+    shown = pairs[table["Pair"].to_numpy() - 1]
+    assert shown.is_plausible(store.results(run.id)["plausibility"]["limit"]).all()
+    domain = Domain(run.config.schema, run.config.scope)
+    scores, decisions = session.evaluator().ask(
+        run.config, Scores(domain.variants(shown.first).reshape(-1, domain.n_columns))
+    )
+    by_person = decisions.reshape(len(shown), -1)
+    most = np.array([np.bincount(own).max() for own in by_person])
+    assert (by_person.shape[1] - most).tolist() == [one["variants_unlike"] for one in told]
+    widest = np.ptp(scores[:, 0].reshape(len(shown), -1), axis=1)
+    assert widest == pytest.approx([one["gap"] for one in told])
+    app.button_group(key=f"severity_{finished.review.id}").set_value(severity.ALL).run()
+    assert len(app.dataframe[0].value) > len(told)
 
 
 def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
@@ -180,9 +216,10 @@ def plain(app: AppTest) -> str:
 def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, finished: Finished) -> None:
     assert open_pairs(open_app, finished, pair="3").subheader[0].value == "Pair 3"
     for wrong in ("0", "-1", "99999999999999999999999", "9" * 5_000, "abc", "²"):
-        app = open_pairs(open_app, finished, pair=wrong)
+        app = open_app(PAIRS, review=finished.review.id, run=finished.searches[-1].id, pair=wrong)
         assert said.errors_of(app) == [], wrong
-        assert app.subheader[0].value == "Pair 1", wrong
+        first = app.dataframe[0].value["Pair"].iloc[0]
+        assert app.subheader[0].value == f"Pair {first}", wrong
 
 
 def test_the_flip_matrix_holds_what_the_model_says_of_every_variant(
@@ -291,10 +328,11 @@ def test_the_saved_file_is_the_command_lines_with_the_plausibility(
     domain = Domain(run.config.schema, run.config.scope)
     made = pairs_csv(domain, pairs, np.arange(len(pairs)), limit=limit)
     lines = list(csv.reader(io.StringIO(made.decode())))
-    assert lines[0][-3:] == ["is_plausible", "distance", "n_unseen"]
+    assert lines[0][-4:] == ["is_plausible", "severity", "distance", "n_unseen"]
     assert [line[:-2] for line in lines] == list(csv.reader((tmp_path / "pairs.csv").open(encoding="utf-8")))
     assert [float(line[-2]) for line in lines[1:]] == pairs.distance.ravel().tolist()
-    assert {line[-3] for line in lines[1:]} == {"true", "false"}
+    assert [float(line[-3]) for line in lines[1:]] == np.repeat(pairs.gaps, 2).tolist()
+    assert {line[-4] for line in lines[1:]} == {"true", "false"}
 
 
 def test_a_model_that_is_gone_leaves_the_card_readable(open_app: OpenApp, finished: Finished, workspace: Path) -> None:

@@ -144,7 +144,7 @@ def test_the_file_carries_the_plausibility() -> None:
     lines = read(pairs_csv(pair_cases.domain(), pairs, np.array([0, 2])))
     assert [line[-2:] for line in lines] == [["distance", "n_unseen"], ["", ""], ["", ""], ["0.2", "2"], ["0.2", "0"]]
     lines = read(pairs_csv(pair_cases.domain(), pairs, np.arange(3), limit=0.25))
-    assert [line[-3] for line in lines] == ["is_plausible", "", "", "true", "false", "false", "true"]
+    assert [line[-4] for line in lines] == ["is_plausible", "", "", "true", "false", "false", "true"]
 
 
 def read(data: bytes) -> list[list[str]]:
@@ -164,17 +164,18 @@ def test_the_file_has_one_line_a_person_in_the_models_codes() -> None:
         "score",
         "decision",
         "is_plausible",
+        "severity",
         "distance",
         "n_unseen",
     ]
     assert [line[:2] for line in lines[1:]] == [["1", "a"], ["1", "b"], ["3", "a"], ["3", "b"]]
-    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0", "", "", ""]
-    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1", "", "", ""]
+    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0", "", "0.3", "", ""]
+    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1", "", "0.3", "", ""]
 
 
 def test_the_file_may_speak_in_labels() -> None:
     lines = read(pairs_csv(pair_cases.domain(), pair_cases.pairs(), np.array([2]), pair_cases.NAMES))
-    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused", "", "", ""]
+    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused", "", "0.3", "", ""]
 
 
 def test_formulas_are_neutralised_in_the_file() -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from fairness_engine.data.links.spelling import link_text
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import closed, navigation, session, turns, wording
 from pages.shared.charts import kit
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
     from streamlit.navigation.page import Page
 
-    from fairness_engine.data.schema import Schema
     from fairness_engine.oracle.domain import Scope
 
 P = ParamSpec("P")
@@ -196,8 +194,8 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> None:
                 if review.reading is not None:
                     reading = "not accepted yet" if review.fit is None else review.reading
                     st.caption(f"Reading: {wording.markdown(reading)}")
-                if review.scope is not None and review.scope.links and review.schema is not None:
-                    st.caption(wording.markdown(linked_in_words(review.scope, review.schema)))
+                if review.scope is not None and review.scope.links:
+                    st.caption(wording.markdown(linked_in_words(review.scope)))
         section = ""
         for place in navigation.PLACES:
             if place.section != section:
@@ -215,9 +213,9 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> None:
             )
 
 
-def linked_in_words(scope: Scope, schema: Schema) -> str:
-    """The links in force, not escaped: ``Linked: relationship goes with sex: Wife / Husband``."""
-    return f"Linked: {'; '.join(link_text(link, schema) for link in scope.links)}"
+def linked_in_words(scope: Scope) -> str:
+    """The links in force, not escaped: ``Linked: relationship goes with sex``."""
+    return f"Linked: {'; '.join(f'{link.column} goes with {link.protected}' for link in scope.links)}"
 
 
 def _step_icon(place: navigation.Place, following: navigation.Place, *, is_done: bool) -> str:

@@ -39,10 +39,13 @@ def browse(review, run, domain, pairs) -> None:
     pinned = sorted(
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )
-    in_group = group_pairs.narrow(review, group_link.named(review), domain.schema, pairs, np.arange(len(pairs)))
+    group = group_link.named(review)
+    in_group = group_pairs.narrow(review, group, domain.schema, pairs, np.arange(len(pairs)))
     asked = _asked()
-    is_whole = not wanted.n_active and len(in_group) == len(pairs)
-    severe = severity.ask(review.id, results_of(run).severity, len(pairs), asked) if is_whole else {}
+    with st.container(horizontal=True, vertical_alignment="center", key="pair_lists"):
+        only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
+        is_whole = not (wanted.n_active or only_pinned or group_link.NAME in st.query_params)
+        severe = severity.ask(review.id, results_of(run).severity, len(pairs), asked) if is_whole else {}
     if severe:
         positions = matching = np.array(list(severe), dtype=np.int64)
         n_stored = store.n_pairs(run.id)
@@ -51,7 +54,8 @@ def browse(review, run, domain, pairs) -> None:
             export.draw(store, run, domain, pairs, positions, names, n_stored)
             case_basket.offer_listed(review, run, positions, only_pinned=False)
     else:
-        positions, matching = _listed(review, run, domain, pairs, (wanted, pinned, in_group, names))
+        among = pinned if only_pinned else None
+        positions, matching = _listed(review, run, domain, pairs, (wanted, among, in_group, names))
     asked = asked if asked is not None and asked in matching else None
     position = browser.choose(run, domain, pairs, names, positions, asked, severe)
     if position is None:
@@ -64,12 +68,12 @@ def browse(review, run, domain, pairs) -> None:
 
 def _listed(review, run, domain, pairs, asked):
     """The pairs that are listed, and those that match the filters whether or not they are plausible."""
-    wanted, pinned, in_group, names = asked
+    wanted, pinned, in_group, names = asked  # pinned: only these are listed
+    only_pinned = pinned is not None
     store = session.store()
     with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
         text = st.empty()
-        only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
-        filtered = browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        filtered = browser.positions_of(run.id, domain, pairs, wanted, pinned)
         matching = np.intersect1d(filtered, in_group, assume_unique=True) if len(in_group) < len(pairs) else filtered
         only, is_on = plausible_filter.form(review.id, pairs, results_of(run).plausibility)
         is_hidden = plausible_filter.implausible(pairs, only)[matching] if only else np.zeros(len(matching), bool)

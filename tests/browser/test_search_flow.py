@@ -152,7 +152,9 @@ def test_implausible_pairs_are_hidden_until_they_are_asked_for(app: AppPage, sto
     shown = plausible(store, run)
     hidden = np.setdiff1d(np.arange(store.n_pairs(run.id)), shown)
     app.goto("pairs", review=str(run.review_id), run=run.id)
-    app.expect_text(f"Pair {shown[0] + 1}")
+    app.expect_text("The 20 people for whom it matters most")
+    app.screenshot("pairs-severe")
+    app.click_text("All pairs")
     app.expect_text(re.compile(rf"{spaced(len(hidden))} of {spaced(run.n_found)} pairs are hidden as implausible"))
     app.expect_text("Could they exist?")
     app.expect_text("All values lie in the ranges of the review.")
@@ -174,6 +176,9 @@ def spaced(n: int) -> str:
 def test_a_pair_is_chosen_changed_and_made_plain(app: AppPage, store: RunStore) -> None:
     run = next(run for run in store.runs() if run.config.technique == "aequitas" and run.state == "finished")
     app.goto("pairs", review=str(run.review_id), run=run.id)
+    app.click_text("All pairs")
+    app.expect_text("are hidden as implausible")
+    app.wait_until_at_rest()
     position = int(plausible(store, run)[4])
     table = app.page.get_by_test_id("stDataFrame").first.locator(".dvn-scroller").first
     table.click(position={"x": 16, "y": 35 + 35 * 4 + 17})
@@ -199,6 +204,8 @@ def test_a_pair_is_chosen_changed_and_made_plain(app: AppPage, store: RunStore) 
 def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
     run = next(run for run in store.runs() if run.config.technique == "data-scan")
     app.goto("pairs", review=str(run.review_id), run=run.id)
+    app.click_text("All pairs")
+    app.expect_text("are hidden as implausible")
     lines = list(csv.reader(app.download_table("Save as CSV", choice=f"All {run.n_found} pairs").splitlines()))
     assert lines[0][:2] == ["pair", "side"]
     assert len(lines) == 1 + 2 * run.n_found
@@ -208,6 +215,8 @@ def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
     score = lines[0].index("score for >50K")
     assert {i for i in range(2, score) if first[i] != second[i]} <= protected
     assert first[score + 1] != second[score + 1]
-    assert lines[0][score + 2 :] == ["is_plausible", "distance", "n_unseen"]
-    assert ["true", "0.0", "0"] in [line[-3:] for line in lines[1:]], "a data scan tests people of the data"
+    assert lines[0][score + 2 :] == ["is_plausible", "severity", "distance", "n_unseen"]
+    assert ["true", "0.0", "0"] in [[line[-4], *line[-2:]] for line in lines[1:]], (
+        "a data scan tests people of the data"
+    )
     app.expect_no_exception()

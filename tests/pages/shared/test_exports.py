@@ -229,7 +229,7 @@ def test_runs_from_before_ids_were_known_have_no_such_column(finished: Finished,
     run = finished.searches[0]
     assert RunConfig.from_json(run.config.to_json()).schema.case_id is None
     write_pairs_csv(tmp_path / "pairs.csv", session.store(), run.id, run.config.schema)
-    assert pd.read_csv(tmp_path / "pairs.csv").columns[-1] == "is_plausible"
+    assert pd.read_csv(tmp_path / "pairs.csv").columns[-1] == "severity"
 
 
 def test_an_id_on_the_card_is_escaped() -> None:

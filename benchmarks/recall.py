@@ -255,10 +255,26 @@ def reached(planted: Planted, name: str, known: Plausibility | None, n_rows: int
     return len(np.unique(found)), float(np.mean(drawn)) if drawn else None
 
 
+def _of(part: int, n: int) -> str:
+    return f"{part:,} ({100 * part / max(1, n):.1f} %)"
+
+
+def _have_plausible_pair(planted: Planted, known: Plausibility) -> BoolArray:
+    """Which people of the data have two plausible variants with different decisions ``(n_rows,)``."""
+    variants = planted.domain.variants(planted.rows)
+    decided = planted.model.decide(planted.model.scores(variants.reshape(-1, planted.domain.n_columns)))
+    decided = decided.reshape(variants.shape[:2])
+    near = known.plausible_variants(planted.rows)
+    lowest = np.where(near, decided, np.iinfo(decided.dtype).max).min(axis=1)
+    highest = np.where(near, decided, -1).max(axis=1)
+    return lowest < highest
+
+
 def part(planted: Planted, techniques: Sequence[str]) -> str:
     """The section of one planted truth."""
     known = Plausibility.learn(planted.rows, planted.domain, np.random.default_rng(0))
     of_data = np.intersect1d(planted.leaf_of(planted.rows), planted.leaves)
+    of_pairs = np.unique(planted.leaf_of(planted.rows[_have_plausible_pair(planted, known)]))
     lines = []
     for name in techniques:
         able = "only_plausible" in {info.name for info in settings_of(TECHNIQUES[name])}
@@ -273,9 +289,10 @@ def part(planted: Planted, techniques: Sequence[str]) -> str:
             lines.append([title, *shares, "–" if varied is None else f"{varied:.1f}"])
             print(planted.title, lines[-1], flush=True)
     header = ("technique", *(f"{n_rows:,} rows" for n_rows in BUDGETS), f"leaves of {_N_ALIKE} finds")
+    n = len(planted.leaves)
     said = (
-        f"{len(planted.leaves):,} leaves in which the decision depends on the protected attribute; people of the data "
-        f"lie in {len(of_data):,} of them ({100 * len(of_data) / max(1, len(planted.leaves)):.1f} %)."
+        f"{n:,} leaves in which the decision depends on the protected attribute; people of the data lie in "
+        f"{_of(len(of_data), n)} of them, those who make a pair of two plausible people in {_of(len(of_pairs), n)}."
     )
     return f"## {planted.title}\n\n{said}\n\n{markdown(header, lines)}"
 

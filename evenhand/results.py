@@ -43,6 +43,7 @@ class Search(Answer):
 
     Args:
         n_tried, n_found: individuals tried, and those found to be discriminated against.
+        n_plausible: pairs of two people who could exist; ``None`` when the run was ended before they were told.
         pairs: both people of each pair, ``2 * n_pairs`` rows in the order of discovery by ``pair`` (from 1) and
             ``side`` (``a``, ``b``): every input with its labels, the ``score`` of class 1 (of the decided class when
             there are more than two) and the ``decision``.
@@ -50,7 +51,25 @@ class Search(Answer):
 
     n_tried: int
     n_found: int
+    n_plausible: int | None
     pairs: pd.DataFrame = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlausibleShare:
+    """Those with a pair of two people who could exist, of the draws that miss no cell.
+
+    Args:
+        share: of the draws, 0 to 1; ``None`` when there was none.
+        low, high: its 95 % interval.
+        n, n_hits: draws, and those with such a pair.
+    """
+
+    share: float | None
+    low: float
+    high: float
+    n: int
+    n_hits: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +81,8 @@ class Estimate(Answer):
         low, high: its 95 % interval.
         n, n_hits: rows drawn, and those that are discriminated against.
         distribution: what was drawn.
+        plausible: the same of those with a pair of two people who could exist; ``None`` when the run was ended before
+            they were told.
     """
 
     share: float | None
@@ -70,6 +91,7 @@ class Estimate(Answer):
     n: int
     n_hits: int
     distribution: str
+    plausible: PlausibleShare | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evenhand.data import Data
 from evenhand.loops import prepare_loops
 from evenhand.models import opener_of
-from evenhand.results import Certification, Count, Estimate, Groups, Search, people_of
+from evenhand.results import Certification, Count, Estimate, Groups, PlausibleShare, Search, people_of
 from fairness_engine.errors import ModelError, SettingError
 
 if TYPE_CHECKING:
@@ -154,8 +154,14 @@ class Review:
 
         def read(store: RunStore, run: RunRecord) -> Search:
             figures = search_fields(store, run)
-            pairs = self._pairs(store, run)
-            return Search(n_tried=run.n_tried, n_found=run.n_found, pairs=pairs, **_common(run, figures, store))
+            told = figures["plausibility"]
+            return Search(
+                n_tried=run.n_tried,
+                n_found=run.n_found,
+                n_plausible=told["n_plausible"] if told else None,
+                pairs=self._pairs(store, run),
+                **_common(run, figures, store),
+            )
 
         return self._work(kinds.SEARCH, read, seed=seed, **own)
 
@@ -185,7 +191,8 @@ class Review:
         def read(store: RunStore, run: RunRecord) -> Estimate:
             figures = estimate_fields(store, run)
             told = {name: figures[name] for name in ("share", "low", "high", "n", "n_hits", "distribution")}
-            return Estimate(**told, **_common(run, figures, store))
+            plausible = PlausibleShare(**figures["plausible"]) if figures["plausible"] else None
+            return Estimate(**told, plausible=plausible, **_common(run, figures, store))
 
         return self._work(kinds.ESTIMATE, read, seed=seed, budget=budget, n_samples=samples, distribution=distribution)
 

@@ -18,7 +18,7 @@ from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.voting import VotesAssessor
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.dense.network import DenseNetwork
-from fairness_engine.models.encoders.linked import spelling_of
+from fairness_engine.models.encoders.linked import of_people, spelling_of
 from fairness_engine.models.model import Model, Output, Predictor
 from fairness_engine.models.sklearn.voting import HardVote, Rearranged, Transformed
 from fairness_engine.oracle.domain import Domain
@@ -59,8 +59,11 @@ def make_assessor(model: Model, space: Lattice, mode: Mode) -> Assessor:
             "A proof is about decisions, but the scope counts scores that differ by more than "
             f"{space.domain.scope.score_gap:g}. Set the score gap to 0 under Scope."
         )
-    if spelling_of(model) is not None:
-        return LinkedAssessor(model, space, lambda of_people, part: make_assessor(of_people, part, mode))
+    spelling = spelling_of(model)
+    if spelling is not None and not np.isin(spelling.columns, space.columns).any():
+        return make_assessor(of_people(model), space, mode)  # what is linked is not taken
+    if spelling is not None:
+        return LinkedAssessor(model, space, lambda people, part: make_assessor(people, part, mode))
     if isinstance(model.predictor, DenseNetwork):
         return _network_assessor(model, space, mode)
     if is_tree_model(model):

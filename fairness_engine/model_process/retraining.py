@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairness_engine.clock import Clock
+from fairness_engine.data.links.spelling import link_text
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
@@ -45,7 +46,9 @@ def retraining_events(
     subject = RetrainingTask(
         opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked, opened.group
     )
-    subject = replace(subject, source=source_of(opened))
+    asked = (opened.of_people or opened).scope
+    linked = tuple(link_text(link, opened.dataset.schema) for link in asked.links) if asked else ()
+    subject = replace(subject, source=source_of(opened), linked=linked)
     yield from run_retraining(subject, settings, config.seed, clock, report)
 
 

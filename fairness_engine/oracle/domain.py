@@ -225,7 +225,7 @@ class Ranges:
         self.free = np.array([i for i in others if i not in idle], dtype=np.int64)
         self.movable = np.array([i for i in self.free if i not in fixed and span[i] > 0], dtype=np.int64)
         self.fixed = np.array(sorted(fixed | idle), dtype=np.int64)
-        self.spelling = _spelling(schema, scope, taken)
+        self.spelling = _spelling(schema, scope)
 
     def spelled(self, rows: FloatArray) -> FloatArray:
         """People ``(n_rows, n_columns)`` of rows of roles; see ``data.links``. The same array without links."""
@@ -448,12 +448,12 @@ class Domain(Ranges):
         return keys
 
 
-def _spelling(schema: Schema, scope: Scope, taken: Collection[str] | None) -> Spelling | None:
+def _spelling(schema: Schema, scope: Scope) -> Spelling | None:
     """What the links of a scope make of rows; ``None`` without links.
 
     Raises:
         SchemaError: a link that cannot be.
-        SettingError: one that does not fit the scope, or changes nothing for the model.
+        SettingError: one that does not fit the scope.
     """
     if not scope.links:
         return None
@@ -474,10 +474,6 @@ def _spelling(schema: Schema, scope: Scope, taken: Collection[str] | None) -> Sp
             raise SettingError(
                 f"'{link.column}' can go with one protected attribute only, got {names.count(link.column)}. Remove "
                 "the other link."
-            )
-        if taken is not None and link.column not in taken:
-            raise SettingError(
-                f"The model does not take '{link.column}', so that a link of it changes nothing. Remove the link."
             )
     spelling = Spelling(schema, links)
     for column, cases in spelling.cases():

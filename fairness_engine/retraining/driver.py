@@ -92,7 +92,7 @@ class Resources:
         self.settings = settings
         self.seed = seed
         self._desk = desk
-        self.parts = split_rows(subject.dataset, settings.test_share, settings.validation_share)
+        self.parts = split_rows(subject.people, settings.test_share, settings.validation_share)
         self.n_draws = affordable_draws(
             subject.model, subject.domain.n_variants, subject.dataset.rows, settings.n_draws
         )

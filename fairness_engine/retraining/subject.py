@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from fairness_engine.certification.assessors import ignores_protected
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
@@ -62,7 +63,7 @@ class Retrainable(Protocol):
 
     @property
     def variants_text(self) -> str:
-        """What is exchanged of whom, in a few words: ``8 variants a person``."""
+        """What is exchanged of whom, and what goes with it, in a few words: ``8 variants a person``."""
         ...
 
     @property
@@ -82,6 +83,7 @@ class RetrainingTask:
         picked: pairs that a person picked as cases; ``None`` for those of a search.
         group: the rule set that a person picked; ``None`` for the worst.
         source: where the model came from.
+        linked: what goes with a protected attribute, in words.
     """
 
     model: Model
@@ -91,6 +93,7 @@ class RetrainingTask:
     picked: Pairs | None = None
     group: RuleGroup | None = None
     source: Origin = field(default_factory=Origin)
+    linked: tuple[str, ...] = ()
 
     @property
     def protected_names(self) -> tuple[str, ...]:
@@ -100,12 +103,20 @@ class RetrainingTask:
     @property
     def variants_text(self) -> str:
         """See ``Retrainable``."""
-        return f"{self.domain.n_variants:,} variants a person"
+        return "; ".join((f"{self.domain.n_variants:,} variants a person", *self.linked))
 
     @property
     def is_picked(self) -> bool:
         """See ``Retrainable``."""
         return self.picked is not None
+
+    @property
+    def people(self) -> Dataset:
+        """The data as the file has it; ``dataset`` holds rows of roles where the scope has links. What is held out is
+        drawn from these, so that it is the same with links and without.
+        """
+        spelling = spelling_of(self.model)
+        return self.dataset if spelling is None else replace(self.dataset, rows=spelling.spelled(self.dataset.rows))
 
     @property
     def ignores_protected(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import Clock
+from fairness_engine.data.links.reading import refuse_idle
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.model import Model, Output
@@ -48,7 +49,7 @@ def check(
     Raises:
         FitError: the model takes none of the protected attributes, gives no numbers, or one score for everybody.
         ModelError: the technique follows the true gradient, and the model has none.
-        SettingError: the technique moves attributes, and none may be moved.
+        SettingError: the technique moves attributes, and none may be moved; or what is linked is not taken.
     """
     notes = [*_on_protected(model, domain), *_on_technique(model, domain, technique)]
     return (*notes, *_on_answers(model, _try_out(model, domain, rows), domain.scope.score_gap))
@@ -61,13 +62,16 @@ def _on_protected(model: Model, domain: Domain) -> Iterator[str]:
     """A model that takes no protected attribute decides all variants alike; to search it would only look like work."""
     protected = domain.scope.protected
     taken = model.taken(domain.schema.names)
-    if spelling_of(model) is not None:
-        return  # what goes with the protected attributes is taken, or the scope would have been refused
-    if not taken.intersection(protected):
+    spelling = spelling_of(model)
+    linked = [] if spelling is None else [domain.schema.inputs[column].name for column in spelling.columns]
+    if not taken.intersection((*protected, *linked)):
         raise FitError(
             f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it "
             "decides all variants alike by construction, and a search would find nothing. Compare groups instead."
         )
+    refuse_idle(linked, taken)
+    if linked:
+        return  # a protected attribute may matter by what goes with it
     for name, values in zip(protected, domain.variant_values.T, strict=True):
         if name not in taken:
             yield (

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from fairness_engine.data.links.reading import refuse_idle
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from pages.scope import form, groups, links, size, texts, values
@@ -79,6 +80,7 @@ scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins
 schema = links.in_schema(schema, scope)
 not_taken = (review.fit or {}).get("not_taken") or ()
 taken = [name for name in schema.names if name not in not_taken]
+refuse_idle((link.column for link in scope.links), taken)
 try:
     with below_values:
         scope = scope if is_for_groups else values.ask_excluded(schema, rows, scope, saved)

@@ -205,7 +205,7 @@ def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
     run = next(run for run in store.runs() if run.config.technique == "data-scan")
     app.goto("pairs", review=str(run.review_id), run=run.id)
     app.click_text("All pairs")
-    app.expect_text("are hidden as implausible")
+    app.expect_text("pairs found")
     lines = list(csv.reader(app.download_table("Save as CSV", choice=f"All {run.n_found} pairs").splitlines()))
     assert lines[0][:2] == ["pair", "side"]
     assert len(lines) == 1 + 2 * run.n_found

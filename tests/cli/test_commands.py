@@ -723,3 +723,21 @@ def test_linked_attributes_that_are_both_protected_are_refused(command: Commands
     asked = [*couples[:4], "--favourable", "yes", "--protected", "sex,status", "--link", "sex:status=wife/husband"]
     assert command("count", *asked) == 2
     assert "'status' is protected itself" in command.err
+
+
+@pytest.mark.parametrize("strategy", ["aequitas", "without"])
+def test_a_retraining_with_a_link_is_recomputed_and_says_so(
+    command: Commands, couples: list[str], tmp_path: Path, strategy: str
+) -> None:
+    """The recomputation counts people by husbands who become wives; the test rows are those of a run without links."""
+    asked = ("retrain", *couples, "--strategy", strategy, "--rounds", "1", "--tolerance", "0.3")
+    linked = command.json(*asked, "--link", "sex:status=wife/husband", "--measure-seconds", "1")
+    plain = command.json(*asked, "--measure-seconds", "0")
+    assert linked["links"] == LINKED
+    assert linked["before"]["accuracy"] == plain["before"]["accuracy"], "the same rows were held out"
+    again = command.json("runs", "verify", linked["run_id"])
+    assert (again["failed"], again["not_checked"]) == (0, []), again
+    shown = command.json("runs", "show", linked["run_id"])
+    assert "status goes with sex: wife / husband" in shown["results"]["card"]["text"]
+    if strategy == "without":
+        assert linked["after"]["certified"] == 1.0, "the new model takes neither sex nor status"

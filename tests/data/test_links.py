@@ -147,12 +147,6 @@ def test_a_link_that_does_not_fit_the_scope_is_refused(scope: dict[str, Any], sa
     assert says in str(caught.value)
 
 
-def test_a_link_of_what_the_model_does_not_take_is_refused() -> None:
-    scope = Scope(("sex",), links=(parse_link(SPOUSES, SCHEMA),))
-    with pytest.raises(SettingError, match="does not take 'relationship', so that a link of it changes nothing"):
-        Domain(SCHEMA, scope, taken=("sex", "age"))
-
-
 def test_a_column_goes_with_one_attribute_only() -> None:
     links = (parse_link("sex:title=x/y", SCHEMA), parse_link("race:title=x/y/z", SCHEMA))
     with pytest.raises(SettingError, match="can go with one protected attribute only, got 2"):

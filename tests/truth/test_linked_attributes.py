@@ -189,3 +189,51 @@ def test_without_links_nothing_changes() -> None:
     plain = review("network").search("directed", max_evaluations=5_000).pairs
     again = review("network", links=()).search("directed", max_evaluations=5_000).pairs
     pd.testing.assert_frame_equal(plain, again)
+
+
+# --- nothing to find, nothing to link -----------------------------------------------------------
+
+
+def by_age_alone() -> Any:
+    """A tree that takes everything and looks at the age only."""
+    people = table()
+    return make_pipeline(encoded(), DecisionTreeClassifier(max_depth=3)).fit(people[COLUMNS], people.age > 32)
+
+
+@pytest.mark.parametrize("technique", ["data-scan", "directed", "aequitas", "maft-plus", "sg-shared", "random"])
+def test_a_search_that_finds_nobody_ends_as_any_other(technique: str) -> None:
+    data = evenhand.read_data(table(), label="outcome", favourable="yes")
+    found = evenhand.Review(data, by_age_alone(), protected="sex", links=LINK).search(technique, max_evaluations=3_000)
+    assert (found.n_found, found.n_plausible, len(found.pairs)) == (0, 0, 0)
+    assert found.figures["plausibility"]["atn"] is None
+
+
+def test_nobody_is_a_counterexample_of_what_is_certified_whole() -> None:
+    data = evenhand.read_data(table(), label="outcome", favourable="yes")
+    found = evenhand.Review(data, by_age_alone(), protected="sex", links=LINK).certify(max_seconds=60)
+    assert (found.certified, len(found.pairs)) == (1.0, 0)
+
+
+def without_relationship() -> Any:
+    people = table()
+    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), (StandardScaler(), ["age", "hours"]))
+    columns = ["sex", "age", "hours"]
+    return make_pipeline(encoder, LogisticRegression()).fit(people[columns], people.outcome)
+
+
+@pytest.mark.parametrize("ask", ["search", "estimate", "count"])
+def test_a_link_of_what_the_model_does_not_take_is_one_sentence(ask: str) -> None:
+    data = evenhand.read_data(table(), label="outcome", favourable="yes")
+    linked = evenhand.Review(data, without_relationship(), protected="sex", links=LINK)
+    with pytest.raises(evenhand.Error, match="does not take 'relationship', so that a link of it changes nothing"):
+        getattr(linked, ask)()
+
+
+def test_what_is_proved_with_a_link_of_what_is_not_taken_is_what_is_proved_without() -> None:
+    """A retraining without the protected attributes makes such a model, and compares it with the one before."""
+    data = evenhand.read_data(table(), label="outcome", favourable="yes")
+    linked, plain = (evenhand.Review(data, without_relationship(), protected="sex", links=way) for way in (LINK, ()))
+    found = linked.certify(max_seconds=60)
+    again = plain.certify(max_seconds=60)
+    assert (found.certified, found.falsified) == pytest.approx((again.certified, again.falsified), abs=1e-9)
+    assert 0 < found.falsified < 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairness_engine.data.links.link import Link
-from fairness_engine.errors import MAX_LISTED, SchemaError, cut, shown
+from fairness_engine.errors import MAX_LISTED, SchemaError, SettingError, cut, shown
 
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Column, Schema, Value
@@ -260,3 +260,21 @@ def _value(column: Column, named: Any) -> Value:
 def label_of(column: Column, value: Value) -> str:
     """What people read for a value."""
     return column.labels[column.codes.index(value)] if value in column.codes else str(value)
+
+
+def refuse_idle(columns: Iterable[str], taken: Collection[str]) -> None:
+    """Refuse links of columns that the model does not take. A proof, or a comparison of groups, may have them: what it
+    says of one model, it says of the one that a retraining makes without these columns.
+
+    Args:
+        columns: names of linked columns.
+        taken: names of the columns that the model takes.
+
+    Raises:
+        SettingError: one that it does not take.
+    """
+    for column in columns:
+        if column not in taken:
+            raise SettingError(
+                f"The model does not take '{column}', so that a link of it changes nothing. Remove the link."
+            )

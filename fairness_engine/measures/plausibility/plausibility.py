@@ -188,7 +188,7 @@ class Plausibility:
 
     def naturalness(self, people: FloatArray) -> float | None:
         """How much people ``(n_people, n_columns)`` look like the data as a whole; see ``naturalness``."""
-        return naturalness(self._people_of(people), self._rows, self._domain.schema)
+        return naturalness(self._people_of(people), self._rows, self._domain.schema) if len(people) else None
 
     def breaks_constraints(self, rows: FloatArray) -> IntArray:
         """Positions of people outside the ranges, or with fixed values that nobody has together. None, if searches are

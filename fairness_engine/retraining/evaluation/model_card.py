@@ -77,7 +77,7 @@ def _done(
     yield f"Strategy: {title} ({reference})."
     yield f"Made: {retrained.kind}; {_kept(retrained)}"
     protected = ", ".join(map(_code, subject.protected_names))
-    yield f"Protected: {protected} ({subject.variants_text})."
+    yield f"Protected: {protected} ({_quiet(subject.variants_text)})."
     yield (
         f"Rows: {retrained.n_train:,} to train on, {retrained.n_validation:,} to choose by, "
         f"{retrained.n_test:,} to test with; the same split for every run on this data with the same settings."

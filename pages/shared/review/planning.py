@@ -114,8 +114,11 @@ def notes_of(technique: type[Any], review: Review) -> tuple[str, ...]:
 
 
 def _protected(review: Review) -> tuple[str, ...]:
-    """Attributes that must have an effect by themselves; none where others go with them."""
-    return review.scope.protected if review.scope and not review.scope.links else ()
+    """Attributes that must have an effect by themselves; none where others that the model takes go with them."""
+    if review.scope is None:
+        return ()
+    not_taken = (review.fit or {}).get("not_taken") or ()
+    return () if any(link.column not in not_taken for link in review.scope.links) else review.scope.protected
 
 
 _FEW_ROWS = 1_000

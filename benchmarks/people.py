@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -80,6 +81,28 @@ class Asked:
     plausibility: Plausibility
 
 
+LAST: dict[str, Callable[[], Any]] = {
+    "one-hot": lambda: LogisticRegression(max_iter=300),
+    "forest": lambda: RandomForestClassifier(30, max_depth=9, random_state=1),
+}
+
+
+def raw_adult() -> pd.DataFrame:
+    """Adult as it was published, without weights and incomplete rows."""
+    people = pd.read_csv(shared_folder() / "data" / "raw" / "adult" / "data.csv", na_values="?")
+    return people.drop(columns=["fnlwgt", "split"], errors="ignore").dropna()
+
+
+def raw_adult_pipeline(people: pd.DataFrame, last: Any) -> Any:
+    """A pipeline that takes raw Adult, fitted: numbers scaled, categories one-hot."""
+    numbers = make_column_selector(dtype_include="number")
+    encoder = make_column_transformer(
+        (StandardScaler(), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
+    )
+    return make_pipeline(encoder, last).fit(people.drop(columns="income"), people.income)
+
+
 def asked_of(name: str) -> Asked:
     """A case by its name."""
     if name in CASES:
@@ -87,17 +110,8 @@ def asked_of(name: str) -> Asked:
         known = Plausibility.learn(case.rows, case.domain, np.random.default_rng(0))
         return Asked(case.title, case.model, case.domain, case.rows, known)
     title, is_linked = _RAW[name]
-    people = pd.read_csv(shared_folder() / "data" / "raw" / "adult" / "data.csv", na_values="?")
-    people = people.drop(columns=["fnlwgt", "split"], errors="ignore").dropna()
-    numbers = make_column_selector(dtype_include="number")
-    encoder = make_column_transformer(
-        (StandardScaler(), numbers),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-    )
-    last = LogisticRegression(max_iter=300)
-    if "forest" in name:
-        last = RandomForestClassifier(30, max_depth=9, random_state=1)
-    estimator = make_pipeline(encoder, last).fit(people.drop(columns="income"), people.income)
+    people = raw_adult()
+    estimator = raw_adult_pipeline(people, LAST["forest" if "forest" in name else "one-hot"]())
     data = evenhand.read_data(people, label="income", favourable=">50K")
     review = evenhand.Review(data, estimator, protected="sex", links=_LINK if is_linked else ())
     opened = review._session.in_roles

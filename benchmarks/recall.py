@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-import pandas as pd
 
 import evenhand
-from benchmarks.table import FOLDER, keep, markdown, shared_folder
+from benchmarks.people import raw_adult
+from benchmarks.table import FOLDER, keep, markdown
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column
 from fairness_engine.errors import EvenhandError
@@ -211,9 +211,7 @@ def planted_adult() -> Planted:
     from fairness_engine.models.encoders.encoders import CodesEncoder
     from fairness_engine.oracle.domain import Scope
 
-    people = pd.read_csv(shared_folder() / "data" / "raw" / "adult" / "data.csv", na_values="?")
-    people = people.drop(columns=["fnlwgt", "split"], errors="ignore").dropna()
-    data = evenhand.read_data(people, label="income", favourable=">50K")
+    data = evenhand.read_data(raw_adult(), label="income", favourable=">50K")
     opened = evenhand.Review(data, protected="sex")._session
     schema = opened.dataset.schema.with_protected(("sex",))
     domain = Domain(schema, Scope(("sex",)))

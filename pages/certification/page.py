@@ -26,7 +26,7 @@ def main() -> None:
     if st.query_params.get("run") != run.id:
         session.set_run(run.id)
     if run.is_active:
-        st.fragment(frame.guarded(live.draw), run_every=1.0)(run.id)
+        frame.alone(live.draw, run_every=1.0)(run.id)
     else:
         result.draw(models.as_of(review, run), run, runs)
         comparison.draw(review, run, runs)

@@ -128,10 +128,10 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     read = tree.load(session.store(), run)
     if read is not None and (len(read.tree) > 1 or shares.undecided > 0):  # one decided box says nothing more
         alone = single_box.of_tree(read, run, runs)
-        st.fragment(frame.guarded(draw_boxes))(review, run, read, alone)
+        frame.alone(draw_boxes)(review, run, read, alone)
         is_working = any(each.run.is_active for each in alone)
         if alone:
-            follow = st.fragment(frame.guarded(single_box.draw), run_every=1.0 if is_working else None)
+            follow = frame.alone(single_box.draw, run_every=1.0 if is_working else None)
             follow(review, run, read, alone, is_followed=is_working)
     with charts:
         _charts(run, shares, results)

@@ -26,7 +26,7 @@ def main() -> None:
         st.warning("This link names a comparison that is not part of this review. Choose one above.")
         return
     is_active = bool(group.active)
-    panel = st.fragment(frame.guarded(view.draw), run_every=1.5 if is_active else None)
+    panel = frame.alone(view.draw, run_every=1.5 if is_active else None)
     panel(review, group, is_followed=is_active)
 
 

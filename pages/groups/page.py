@@ -29,7 +29,7 @@ def main() -> None:
         if place.open:
             with place:
                 if run is not None and run.is_active:
-                    st.fragment(frame.guarded(view.draw_live), run_every=1.0)(run.id)
+                    frame.alone(view.draw_live, run_every=1.0)(run.id)
                 draw()
     if run is not None:
         rule_runs.draw_list(review, runs, run)

@@ -28,7 +28,7 @@ def main() -> None:
     if not len(pairs):
         run_list.say_nothing_found(run)
         return
-    st.fragment(frame.guarded(browse))(review, run, domain, pairs)
+    frame.alone(browse)(review, run, domain, pairs)
 
 
 def browse(review, run, domain, pairs) -> None:
@@ -63,7 +63,7 @@ def browse(review, run, domain, pairs) -> None:
     st.query_params["pair"] = str(position + 1)
     if position not in positions:
         st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
-    st.fragment(frame.guarded(card_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
+    frame.alone(card_panel.draw)(review, run, domain, pairs[position : position + 1], position, names)
 
 
 def _listed(review, run, domain, pairs, asked):

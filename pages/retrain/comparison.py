@@ -125,7 +125,7 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     _draw_chart(entries)
     if any(entry.is_certifying for entry in entries):
         at_work = frozenset(entry.run.id for entry in entries if entry.is_certifying)
-        st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)([entry.run.id for entry in entries], at_work)
+        frame.alone(_look, run_every=_LOOK_SECONDS)([entry.run.id for entry in entries], at_work)
     exports.offer_csv(
         "Save the comparison as CSV",
         lambda: comparison_csv(entries),

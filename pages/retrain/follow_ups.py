@@ -224,7 +224,7 @@ def draw_maps(measured: FollowUps) -> None:
         f"Two certifications with equal settings{limit}. Undecided is no pass: a model that is harder to prove has "
         "more of it."
     )
-    st.fragment(frame.guarded(_draw_maps))(measured)
+    frame.alone(_draw_maps)(measured)
     _links(measured)
 
 
@@ -325,7 +325,7 @@ def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
     if not before.n_found and not after.n_found:
         st.info("None found within the budget in either model. This does not show that there are none.")
         return
-    st.fragment(frame.guarded(_draw_fates))(models.as_of(review, before), before, after)
+    frame.alone(_draw_fates)(models.as_of(review, before), before, after)
 
 
 def search_text(used: str, before: RunRecord) -> str:

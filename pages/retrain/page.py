@@ -24,7 +24,7 @@ def main() -> None:
         if session.can_start(review):
             form.draw_first(review)
     elif any(run.is_active for run in group):
-        st.fragment(frame.guarded(live.draw), run_every=1.0)([run.id for run in group])
+        frame.alone(live.draw, run_every=1.0)([run.id for run in group])
     else:
         draw_result(review, group)
     run_list.draw(review, runs, group, live.RETRAININGS)

@@ -66,7 +66,7 @@ def draw(review: Review, run: RunRecord) -> None:
     measured = follow_ups.measured_of(results.measured)
     if results.after is not None:
         if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
-            st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
+            frame.alone(_look, run_every=_LOOK_SECONDS)(run.id, measured.stand)
         if version is not None:
             follow_ups.offer(run, results.measured, measured)
     parts = _parts(review, run, results, measured)
@@ -210,4 +210,4 @@ def _draw_rounds(run: RunRecord, told: Rounds) -> None:
     if told.n_rounds < len(told.rounds):
         label += " and a control"
     st.subheader(label, anchor=False)
-    st.fragment(frame.guarded(live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")
+    frame.alone(live.draw_rounds)([told], (run.id, run.seconds), "retrain_way")

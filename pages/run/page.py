@@ -27,7 +27,7 @@ def main() -> None:
     else:
         run_panel.link_to_comparison(together, group)
         every = run_panel.seconds_between_looks(group)
-        st.fragment(frame.guarded(follow), run_every=every)(review, [run.id for run in group], every)
+        frame.alone(follow, run_every=every)(review, [run.id for run in group], every)
         return
     run_list.draw(review, runs, group)
 

@@ -113,7 +113,7 @@ def draw_certification() -> None:
     st.markdown("Proves for whom the decision does not hang on a protected attribute, and for whom it does.")
     draw_answers(CERTIFICATION)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in PROOF_WORDS.items()))
-    st.fragment(frame.guarded(draw_example))()
+    frame.alone(draw_example)()
     st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
     with st.expander("Settings"):
         st.markdown(settings_table(CertifySettings))
@@ -144,7 +144,7 @@ def draw_testsgd() -> None:
     st.markdown(TESTSGD_SUMMARY)
     draw_answers(TESTSGD)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RULE_WORDS.items()))
-    st.fragment(frame.guarded(draw_rules_example))()
+    frame.alone(draw_rules_example)()
     st.markdown(THEMIS_LINE)
     st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
     with st.expander("Settings"):
@@ -182,7 +182,7 @@ def draw_retraining() -> None:
     st.markdown(RETRAINING_SUMMARY)
     draw_answers(RETRAINING)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RETRAIN_WORDS.items()))
-    st.fragment(frame.guarded(draw_retrain_example))()
+    frame.alone(draw_retrain_example)()
     with st.expander("Strategies"):
         st.markdown(strategies_table(STRATEGIES))
     session.link_to(navigation.RETRAIN, "Retrain the model of the open review")

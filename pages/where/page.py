@@ -1,7 +1,5 @@
 """Where: in which groups of people the model discriminates, as conditions in plain words."""
 
-import streamlit as st
-
 from pages.shared.app import entry, frame, navigation
 from pages.where import view
 
@@ -13,7 +11,7 @@ def main() -> None:
         "For whom a protected attribute alone changes the decision: groups in plain conditions, each with its share.",
     )
     review = entry.require(navigation.WHERE)
-    st.fragment(frame.guarded(view.draw))(review)
+    frame.alone(view.draw)(review)
 
 
 main()

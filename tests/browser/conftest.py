@@ -49,7 +49,7 @@ def fresh_server(tmp_path: Path) -> Iterator[AppServer]:
 def open_page(chromium: BrowserContext, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
     """Opens tabs: `open_page(server, theme="dark", width=1400, height=900)`, each a session of its own.
 
-    After the test: no tab may have asked for anything outside this machine.
+    After the test: no tab may have asked for anything outside this machine, or have met an error of its own.
     """
     opened: list[AppPage] = []
 
@@ -70,6 +70,7 @@ def open_page(chromium: BrowserContext, request: pytest.FixtureRequest) -> Itera
         tab.close()
     chromium.clear_cookies()
     assert [url for tab in opened for url in tab.external_requests] == []
+    assert [error for tab in opened for error in tab.page_errors] == []
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_a_link_is_accepted_and_goes_with_every_page(
     app.click_text("Directed")
     app.expect_text("Only plausible people")
     app.click_button("Start 2 runs side by side", settle=False)  # an estimate is proposed with it
-    app.expect_text("✓ Finished")
+    app.expect_text("Directed · ✓ Finished")
     app.expect_text("Two people who could exist")
     app.expect_text("100 %")
     app.click_link("See the pairs")

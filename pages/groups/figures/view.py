@@ -44,7 +44,7 @@ _BINS = (3, 5, 10, 20)
 
 def draw(review: Review) -> None:
     """Group figures of a review; a click in here leaves the rest of the page alone."""
-    st.fragment(layout.guarded(_draw))(review)
+    layout.alone(_draw)(review)
 
 
 def _draw(review: Review) -> None:

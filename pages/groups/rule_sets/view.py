@@ -344,7 +344,7 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome), help=wording.explain("rule set"))
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
-    st.fragment(frame.guarded(draw_rules))(review, run, result)
+    frame.alone(draw_rules)(review, run, result)
     draw_support(run, result)
     draw_themis(result, summary.themis if summary else None)
 

@@ -38,16 +38,16 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     _draw_ranked(result, names)
     for note in results_of(run).notes.notes:
         st.caption(wording.markdown(wording.spaced(note)))
-    st.fragment(frame.guarded(term_chart.draw))(run, result, names)
+    frame.alone(term_chart.draw)(run, result, names)
     st.subheader("The same sentence, another word", anchor=False)
     if found.pairs:
-        st.fragment(frame.guarded(sentence_pairs.draw))(run, found, names)
+        frame.alone(sentence_pairs.draw)(run, found, names)
     else:
         st.info(
             "None of the sentences looked at is decided otherwise when its term is replaced by another of the category."
         )
     st.subheader("Try a sentence of your own", anchor=False)
-    st.fragment(frame.guarded(own_sentence.draw))(run, names)
+    frame.alone(own_sentence.draw)(run, names)
 
 
 # --- terms in order -----------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
         run: that is shown.
         result: what it scored.
     """
-    st.fragment(layout.guarded(_draw))(review, run, result)
+    layout.alone(_draw)(review, run, result)
 
 
 def _draw(review: Review, run: RunRecord, result: RuleResult) -> None:

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial, wraps
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -125,6 +126,37 @@ def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
         return None
 
     return safely
+
+
+_is_within: ContextVar[bool] = ContextVar("is_within", default=False)
+
+
+def alone(function: Callable[P, R], *, run_every: float | None = None) -> Callable[P, R | None]:
+    """A part of a page that is drawn without the rest: by a click in it, and every so many seconds. A part inside such
+    a part is drawn with it.
+
+    Streamlit's fragments may stand in one another, but then a white page comes of it now and then: when the outer one
+    is drawn anew before the browser was sent all of it, its own elements are dropped and those of the inner one are
+    not, which the browser has no place for.
+    """
+
+    @wraps(function)
+    def part(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        before = _is_within.set(True)
+        try:
+            return guarded(function)(*args, **kwargs)
+        finally:
+            _is_within.reset(before)
+
+    def draw(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        if _is_within.get():
+            assert run_every is None, "what is drawn every so often stands in no other part"
+            with boundary():
+                return function(*args, **kwargs)
+            return None
+        return st.fragment(part, run_every=run_every)(*args, **kwargs)
+
+    return draw
 
 
 _SAID_BY: dict[type[EvenhandError], Callable[[Any], None]] = {}
@@ -270,7 +302,6 @@ def chart_with_table(figure: Figure, table: Callable[[], pd.DataFrame], key: str
     folded_table(table, f"{key}_table")
 
 
-@st.fragment
 def folded_table(
     table: Callable[[], pd.DataFrame],
     key: str,
@@ -285,6 +316,15 @@ def folded_table(
         label: of what is unfolded.
         column_config: Streamlit's, of the table.
     """
+    alone(_draw_folded)(table, key, label, column_config)
+
+
+def _draw_folded(
+    table: Callable[[], pd.DataFrame],
+    key: str,
+    label: str,
+    column_config: Callable[[pd.DataFrame], Mapping[str, Any]] | None,
+) -> None:
     place = st.expander(label, key=f"{key}_fold", on_change="rerun")
     if place.open:
         with place, boundary():

@@ -195,7 +195,7 @@ def offer_undo(review: Review) -> None:
     """
     if is_leaving():  # a page without any widget, so that none of them hands in once more what was undone
         st.success(st.session_state[_SAID], icon=":material/undo:")
-        st.fragment(_come_back, run_every=_BACK_SECONDS)()
+        frame.alone(_come_back, run_every=_BACK_SECONDS)()
         st.stop()
     said = st.session_state.pop(_SAID, None)
     if said:

@@ -186,7 +186,7 @@ def _wait_for_pairs(run_id: str) -> None:
 def say_nothing_found(run: RunRecord) -> None:
     """What to read from a search without pairs, and what to do next."""
     if run.is_active:
-        st.fragment(frame.guarded(_wait_for_pairs), run_every=1.0)(run.id)
+        frame.alone(_wait_for_pairs, run_every=1.0)(run.id)
         return
     from fairness_engine.intervals import share_interval
 

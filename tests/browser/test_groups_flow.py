@@ -58,6 +58,7 @@ def test_a_run_is_started_read_narrowed_and_a_group_pinned(app: AppPage, review:
 
     click_line(app, 1)
     expect(app.by_key("chosen_rule")).to_contain_text("Samples")
+    app.pause(300)  # the card moves into view a quarter of a second after it opens: a click meanwhile would be lost
     rank = app.by_key("chosen_rule").locator(".eh-rule-rank").inner_text()
     assert f"rule={rank}" in app.query()
     app.click_button("Pin", within=app.by_key("chosen_rule"))

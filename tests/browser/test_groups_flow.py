@@ -90,6 +90,7 @@ def test_a_link_opens_its_rule_set(
     app = open_page(app_server, theme=theme, width=width)
     app.goto("groups", run=run.id, rule="2")
     expect(app.by_key("chosen_rule")).to_contain_text("Rule set 2")
+    app.pause(300)
     app.click_text("Its rows and pairs")
     app.wait_until_at_rest()
     app.expect_no_exception()

@@ -258,7 +258,7 @@ def ready() -> str:
                     break
             seconds.append((learned, time.perf_counter() - started))
         lines.append([title, *(f"{1000 * each:,.0f} ms" for each in np.median(seconds, axis=0))])
-    header = ("one-hot logistic regression, sex", "who could exist is learned", "first pair of Directed, only plausible")
+    header = ("one-hot regression, sex", "who could exist is learned", "first pair of Directed, only plausible")
     said = f"Raw Adult drawn to {N_READY:,} rows, from nothing known, medians of {N_TRIALS}, one core."
     return "\n\n".join(["## Ready", said, markdown(header, lines)])
 

@@ -137,6 +137,13 @@ def found_by(asked: Asked, name: str, budget: Budget, *, is_near: bool) -> tuple
     return Pairs.concatenate(batches, asked.domain.n_columns), stopped, time.perf_counter() - started
 
 
+def natural(asked: Asked, pairs: Pairs) -> str:
+    """How much the people of pairs look like the data; of ``N_JUDGED`` pairs at most, drawn evenly."""
+    drawn = pairs[np.random.default_rng(0).permutation(len(pairs))[:N_JUDGED]]
+    share = asked.plausibility.naturalness(np.concatenate([drawn.first, drawn.second]))
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
 def line(asked: Asked, name: str, *, is_near: bool) -> list[str]:
     """What one technique finds."""
     title = TECHNIQUES[name].title + (", only plausible" if is_near else "")
@@ -145,7 +152,6 @@ def line(asked: Asked, name: str, *, is_near: bool) -> list[str]:
         return [title, "0", *["–"] * (len(_HEADER) - 3), stopped.reason.value]
     drawn = pairs[np.random.default_rng(0).permutation(len(pairs))[:N_JUDGED]]
     each = np.stack([asked.plausibility.are_plausible(people) for people in (drawn.first, drawn.second)]).sum(axis=0)
-    natural = asked.plausibility.naturalness(np.concatenate([drawn.first, drawn.second]))
     rate = 1000 * len(pairs) / stopped.evaluations
     return [
         title,
@@ -154,7 +160,7 @@ def line(asked: Asked, name: str, *, is_near: bool) -> list[str]:
         f"{100 * (each == 2).mean():.1f} %",
         f"{rate * (each == 2).mean():,.1f}",
         f"{100 * (each == 1).mean():.1f} %",
-        f"{100 * (natural or 0.0):.1f} %",
+        natural(asked, pairs),
         stopped.reason.value,
     ]
 
@@ -170,16 +176,21 @@ def population(asked: Asked) -> str:
     domain = asked.domain
     rng = np.random.default_rng(1)
     n_plausible = n_hits = 0
+    hits = []
     for _ in range(N_DRAWS // 100_000):
         drawn = domain.sample(100_000, rng)
         could = asked.plausibility.plausible_variants(drawn)
         chosen = could.sum(axis=1) >= 2
         people = domain.variants(drawn[chosen]).reshape(-1, domain.n_columns)
         decided = asked.model.decide(asked.model.scores(people)).reshape(-1, domain.n_variants)
-        lowest = np.where(could[chosen], decided, np.iinfo(np.int64).max).min(axis=1)
-        highest = np.where(could[chosen], decided, -1).max(axis=1)
+        lowest = np.where(could[chosen], decided, np.iinfo(np.int64).max)
+        highest = np.where(could[chosen], decided, -1)
+        is_hit = lowest.min(axis=1) < highest.max(axis=1)
+        of_each = people.reshape(*decided.shape, domain.n_columns)
+        each = np.flatnonzero(is_hit)
+        hits += [of_each[each, side[each]] for side in (lowest.argmin(axis=1), highest.argmax(axis=1))]
         n_plausible += int(chosen.sum())
-        n_hits += int((lowest < highest).sum())
+        n_hits += len(each)
     low, high = (domain.n_individuals * end for end in share_interval(n_hits, N_DRAWS))
     there_are = domain.n_individuals * n_hits / N_DRAWS
     lines = []
@@ -192,22 +203,37 @@ def population(asked: Asked) -> str:
                 f"{1000 * len(pairs) / stopped.evaluations:,.1f}",
                 f"{100 * len(pairs) / there_are:.0f} %" if there_are else "–",
                 f"{len(pairs) / seconds:,.0f}",
+                natural(asked, pairs),
                 stopped.reason.value,
             ]
         )
-    header = ("rows evaluated", "individuals", "per 1,000 rows", "of all there are", "a second", "stopped by")
+    header = (
+        "rows evaluated",
+        "individuals",
+        "per 1,000 rows",
+        "of all there are",
+        "a second",
+        "naturalness",
+        "ended by",
+    )
     n_all = f"{domain.n_individuals:,.0f}"
+    scanned, _, _ = found_by(asked, "data-scan", Budget(N_ROWS, MAX_SECONDS), is_near=False)
+    could_be = [asked.plausibility.are_plausible(people) for people in (scanned.first, scanned.second)]
+    of_scan = natural(asked, scanned[np.flatnonzero(np.all(could_be, axis=0))])
     said = (
         f"Of {n_all} individuals about {domain.n_individuals * n_plausible / N_DRAWS:,.0f} have two plausible "
         f"variants, and **{there_are:,.0f}** ({low:,.0f} to {high:,.0f}) of these are decided in two ways: more there "
-        f"are not to be found ({N_DRAWS:,} uniform draws)."
+        f"are not to be found ({N_DRAWS:,} uniform draws). These draws have a naturalness of "
+        f"{100 * (asked.plausibility.naturalness(np.concatenate(hits)) or 0.0):.1f} %, which a search that finds all "
+        "must come to;"
     )
     if not n_hits:
         said = (
             f"Of {n_all} individuals none of {N_DRAWS:,} drawn evenly has two plausible variants and is decided in two "
-            "ways: how many there are to be found is not known."
+            "ways: how many there are to be found is not known;"
         )
-    return f"{said} Directed, only plausible people:\n\n{markdown(header, lines)}"
+    said += f" the data scan's pairs of two plausible people have {of_scan}. Directed, only plausible people:"
+    return f"{said}\n\n{markdown(header, lines)}"
 
 
 def speed(asked: Asked) -> str:

@@ -101,11 +101,14 @@ class Count(Answer):
     Args:
         n_discriminatory, n_individuals: how many, of how many.
         share: the first of the second, 0 to 1.
+        plausible: of discriminatory individuals, all or 200,000 people drawn evenly, those with a pair of two people
+            who could exist; ``None`` where there are none.
     """
 
     n_discriminatory: int | None
     n_individuals: int | None
     share: float | None
+    plausible: PlausibleShare | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

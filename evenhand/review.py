@@ -211,7 +211,8 @@ class Review:
         def read(store: RunStore, run: RunRecord) -> Count:
             figures = count_fields(store, run)
             told = {name: figures[name] for name in ("n_discriminatory", "n_individuals", "share")}
-            return Count(**told, **_common(run, figures, store))
+            plausible = PlausibleShare(**figures["plausible"]) if figures["plausible"] else None
+            return Count(**told, plausible=plausible, **_common(run, figures, store))
 
         return self._work(kinds.COUNT, read, budget=_seconds(max_seconds))
 

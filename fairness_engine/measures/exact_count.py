@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +18,16 @@ from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
-from fairness_engine.measures.results import ExactCount
+from fairness_engine.intervals import share_interval
+from fairness_engine.measures import plausible_finds
+from fairness_engine.measures.plausibility import PHASE
+from fairness_engine.measures.results import ExactCount, Share
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.variants import settled_margins
+
+if TYPE_CHECKING:
+    from fairness_engine.measures.plausibility.plausibility import Plausibility
 
 MAX_ROWS = 1e9
 """Individuals times variants that are still counted: a matter of minutes with a small network."""
@@ -40,17 +47,25 @@ def can_count(domain: Domain) -> bool:
     return n_rows_to_count(domain) <= MAX_ROWS and not domain.scope.fixed
 
 
-def run_exact(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterator[Event]:
+def run_exact(
+    model: Model,
+    domain: Domain,
+    clock: Clock = NO_LIMIT,
+    learn: Callable[[], Plausibility] | None = None,
+    seed: int = 0,
+) -> Iterator[Event]:
     """Count every discriminatory individual of a domain.
 
     Args:
         model, domain: what is assessed, and where.
         clock: its seconds are greater than 0, and begin here; the count is given up when it is over.
+        learn: makes what says who could exist.
+        seed: of who is judged by that, where there are too many to judge all.
 
     Yields:
-        ``Progress`` at most four times a second; at the end of a whole count one ``ResultReady`` named ``count`` with
-        ``n_discriminatory``, ``n_individuals`` and ``share``; and one ``Stopped``, last. A count that was ended early
-        gives no share: what it went through is no sample of the domain.
+        ``Progress`` at most four times a second; at the end of a whole count one ``ResultReady`` named ``count``, an
+        ``ExactCount``; and one ``Stopped``, last. A count that was ended early gives no share: what it went through is
+        no sample of the domain.
 
     Raises:
         SettingError: the space is too large or continuous, or attributes are fixed to the data's values.
@@ -62,10 +77,13 @@ def run_exact(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterator
     last_report = 0.0
     n = n_found = evaluations = 0
     reason = StopReason.EXHAUSTED
+    found = _Drawn(max(1, plausible_finds.MAX_JUDGED // domain.n_variants), np.random.default_rng(seed))
     try:
         for verdicts, n_evaluated in decide_all(model, domain, clock):
+            hits = np.flatnonzero(verdicts)
+            found.add(hits + n)
             n += len(verdicts)
-            n_found += int(verdicts.sum())
+            n_found += len(hits)
             evaluations += n_evaluated
             seconds = clock.seconds
             if seconds - last_report >= _REPORT_SECONDS:
@@ -76,8 +94,52 @@ def run_exact(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterator
     seconds = clock.seconds
     yield Progress(evaluations, seconds, n, n_found, "counting")
     if reason is StopReason.EXHAUSTED:
-        yield ResultReady("count", encode(ExactCount(n_found, n, n_found / n)))
-    yield Stopped(reason, evaluations, seconds, n, n_found)
+        plausible = None
+        if learn is not None and n_found:
+            rows = _combinations(domain, domain.free, found.numbers)
+            n_hits = n_judged = 0
+            for n_of_part, n_part in plausible_finds.plausible_finds(model, domain, rows, learn()):
+                n_hits += n_of_part
+                n_judged += n_part
+                yield Progress(evaluations, clock.seconds, n, n_found, PHASE)  # a sign of life
+                if clock.is_over:
+                    break
+            plausible = Share(n_hits, n_judged, n_hits / n_judged, *share_interval(n_hits, n_judged, n_found))
+        yield ResultReady("count", encode(ExactCount(n_found, n, n_found / n, plausible)))
+    yield Stopped(reason, evaluations, clock.seconds, n, n_found)
+
+
+class _Drawn:
+    """Some of very many numbers, drawn evenly and in an order of chance; all of them where there are not more.
+
+    Args:
+        n_most: how many are kept.
+        rng: draws the lots.
+    """
+
+    def __init__(self, n_most: int, rng: np.random.Generator) -> None:
+        self._n_most = n_most
+        self._rng = rng
+        self._lots = np.empty(0)
+        self._numbers = np.empty(0, dtype=np.int64)
+
+    def add(self, numbers: IntArray) -> None:
+        """Let them draw lots; those with the lowest are kept."""
+        lots = self._rng.random(len(numbers))
+        if len(self._lots) == self._n_most:
+            is_low = lots < self._lots[-1]
+            lots, numbers = lots[is_low], numbers[is_low]
+        if not len(numbers):
+            return
+        lots = np.concatenate([self._lots, lots])
+        kept = np.argsort(lots)[: self._n_most]
+        self._numbers = np.concatenate([self._numbers, numbers])[kept]
+        self._lots = lots[kept]
+
+    @property
+    def numbers(self) -> IntArray:
+        """Those that are kept; every beginning of them is as random as all."""
+        return self._numbers
 
 
 def _check(domain: Domain, max_seconds: float) -> None:
@@ -103,18 +165,16 @@ def individuals(domain: Domain, start: int, stop: int) -> FloatArray:
 
     Numbers are mixed-radix over the free columns, the last one fastest; protected columns hold their lowest value.
     """
-    return _combinations(domain, domain.free, start, stop)
+    return _combinations(domain, domain.free, np.arange(start, stop))
 
 
-def _combinations(domain: Domain, columns: IntArray, start: int, stop: int) -> FloatArray:
-    """Rows number ``start`` to ``stop - 1`` of those that differ in some columns only; the others hold their lowest
-    value.
-    """
-    rows = np.tile(domain.low, (stop - start, 1))
+def _combinations(domain: Domain, columns: IntArray, numbers: IntArray) -> FloatArray:
+    """Rows with these numbers of those that differ in some columns only; the others hold their lowest value."""
+    rows = np.tile(domain.low, (len(numbers), 1))
     if not len(columns):
         return rows
     shape = tuple(int(count) for count in domain.n_values[columns])
-    digits = np.unravel_index(np.arange(start, stop), shape)
+    digits = np.unravel_index(numbers, shape)
     for column, digit in zip(columns, digits, strict=True):
         rows[:, column] += domain.unit[column] * digit
     return rows
@@ -138,10 +198,10 @@ def decide_all(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterato
     inner = domain.free[n_outer_columns:]
     n_outer = int(np.prod(domain.n_values[outer]))
     columns = np.concatenate([inner, domain.protected])
-    inner_values = _combinations(domain, inner, 0, n_inner)[:, inner]
+    inner_values = _combinations(domain, inner, np.arange(n_inner))[:, inner]
     values = np.array([(*a, *b) for a, b in itertools.product(inner_values.tolist(), domain.variant_values.tolist())])
     for part in Batches(clock, first=1, most=max(1, _MAX_BATCH_ROWS // len(values))).over(n_outer):
-        rows = _combinations(domain, outer, part.start, part.stop)
+        rows = _combinations(domain, outer, np.arange(part.start, part.stop))
         yield decide_variants(model, domain, rows, columns, values)
 
 

@@ -43,13 +43,20 @@ class Share:
 
 @dataclass(frozen=True)
 class ExactCount:
-    """Everybody, decided."""
+    """Everybody, decided.
+
+    Args:
+        plausible: of discriminatory individuals, all or as many as were drawn evenly: those with a pair of two people
+            who could exist; ``None`` where nobody was judged.
+    """
 
     n_discriminatory: Count
     n_individuals: Count
     share: Proportion
+    plausible: Share | None = None
 
     def __post_init__(self) -> None:
+        hold(self.plausible is None or self.plausible.n <= self.n_discriminatory, "individuals who could exist")
         hold(0 < self.n_individuals >= self.n_discriminatory, "individuals")
         hold(abs(self.share - self.n_discriminatory / self.n_individuals) <= TOLERANCE, "share")
 

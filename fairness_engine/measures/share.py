@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairness_engine.arrays import BoolArray, FloatArray
+from fairness_engine.arrays import FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures import plausible_finds
 from fairness_engine.measures.plausibility import PHASE
 from fairness_engine.measures.results import Share
 from fairness_engine.models.model import Model
@@ -24,9 +25,6 @@ from fairness_engine.oracle.domain import Distribution, Domain, Ranges
 if TYPE_CHECKING:
     from fairness_engine.measures.plausibility.plausibility import Plausibility
 
-_MAX_JUDGED = 200_000
-"""Variants of people that are judged whether they could exist, two seconds' work at most beside the model's."""
-_MAX_AT_ONCE = 50_000
 N_TRIALS = 100
 """Trials in which the draws are made; the convergence curve has one point a trial."""
 
@@ -137,35 +135,16 @@ class _Found:
         very many, those of the first trials are judged: these are as random as all, whatever was found in them.
         """
         n_people = sum(len(rows) for rows, _ in self._trials) * self._domain.n_variants
-        n_judged = math.ceil(len(self._trials) * min(1.0, _MAX_JUDGED / max(n_people, 1)))
+        n_judged = math.ceil(len(self._trials) * min(1.0, plausible_finds.MAX_JUDGED / max(n_people, 1)))
         n_hits = 0
         n = 0
         for rows, n_draws in self._trials[:n_judged]:
-            n_hits += self._n_plausible(rows, plausibility)
+            judged = plausible_finds.plausible_finds(self._model, self._domain, rows, plausibility)
+            n_hits += sum(n_of_part for n_of_part, _ in judged)
             n += n_draws
             yield None
         low, high = share_interval(n_hits, n, self._n_all)
         yield Share(n_hits, n, n_hits / n if n else 0.0, low, high)
-
-    def _n_plausible(self, rows: FloatArray, plausibility: Plausibility) -> int:
-        """How many of some discriminatory individuals ``(n_rows, n_columns)`` have such a pair."""
-        n_rows = max(1, _MAX_AT_ONCE // self._domain.n_variants)
-        return sum(
-            int(self._have_plausible_pair(rows[start : start + n_rows], plausibility).sum())
-            for start in range(0, len(rows), n_rows)
-        )
-
-    def _have_plausible_pair(self, rows: FloatArray, plausibility: Plausibility) -> BoolArray:
-        n_variants = self._domain.n_variants
-        people = self._domain.variants(rows).reshape(-1, self._domain.n_columns)
-        is_out = ~plausibility.are_plausible(people).reshape(-1, n_variants)
-        scores = self._model.scores(people)
-        gap = self._domain.scope.score_gap
-        told_apart = scores if gap > 0 else self._model.decide(scores)[:, None].astype(np.float64)
-        values = told_apart.reshape(len(rows), n_variants, -1)
-        least = np.where(is_out[:, :, None], np.inf, values).min(axis=1)
-        most = np.where(is_out[:, :, None], -np.inf, values).max(axis=1)
-        return np.asarray((most - least > gap).any(axis=1))
 
 
 Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]

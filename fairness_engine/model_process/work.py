@@ -88,11 +88,11 @@ def _estimate(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) 
     )
 
 
-def _count(opened: ModelSession, _: RunConfig, clock: Clock, __: Report) -> Iterator[Event]:
+def _count(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.exact_count import run_exact
 
     yield from _prepare(opened)
-    yield from run_exact(opened.model, opened.domain, clock)
+    yield from run_exact(opened.model, opened.domain, clock, lambda: opened.plausibility, config.seed)
 
 
 def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> Iterator[Event]:

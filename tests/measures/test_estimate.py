@@ -7,7 +7,7 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.codec import decode
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import ResultReady, ShareEstimated, Stopped
-from fairness_engine.measures import share
+from fairness_engine.measures import plausible_finds
 from fairness_engine.measures.plausibility.plausibility import Plausibility
 from fairness_engine.measures.results import Share
 from fairness_engine.measures.share import perturb, run_estimate
@@ -128,8 +128,8 @@ def have_a_plausible_pair(model: Model, domain: Domain, rows: FloatArray, plausi
 def test_individuals_with_a_pair_of_two_plausible_people_are_counted(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_MAX_JUDGED", most)
-    monkeypatch.setattr(share, "_MAX_AT_ONCE", 7)
+    monkeypatch.setattr(plausible_finds, "MAX_JUDGED", most)
+    monkeypatch.setattr(plausible_finds, "MAX_AT_ONCE", 7)
     domain = small_domain()
     model = function_model(biased_score)
     rows = domain.sample(300, np.random.default_rng(7))

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from fairness_engine.clock import Clock
+from fairness_engine.codec import decode
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
+from fairness_engine.measures import plausible_finds
 from fairness_engine.measures.exact_count import can_count, decide_all, individuals, n_rows_to_count, run_exact
+from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.measures.results import ExactCount, Share
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain, Scope
 from handmade import biased_score, function_model, small_domain, true_keys
@@ -28,6 +32,7 @@ def whole_count(model: Model, domain: Domain) -> int:
         "n_discriminatory": n,
         "n_individuals": domain.n_individuals,
         "share": stopped.n_found / stopped.n_tried,
+        "plausible": None,
     }
     assert (stopped.n_found, stopped.n_tried) == (n, domain.n_individuals)
     return int(n)
@@ -196,3 +201,53 @@ def test_what_cannot_be_counted_is_refused() -> None:
         next(run_exact(model, small_domain(), Clock(0)))
     assert can_count(small_domain())
     assert n_rows_to_count(small_domain()) == 3000
+
+
+# --- of two plausible people ----------------------------------------------------------------------
+
+
+def with_a_plausible_pair(model: Model, domain: Domain, plausibility: Plausibility) -> int:
+    """How many individuals are decided in two ways as people who could exist, one after the other."""
+    n = 0
+    for row in individuals(domain, 0, int(domain.n_individuals)):
+        variants = domain.variants(row[None])[0]
+        could = variants[plausibility.are_plausible(variants)]
+        n += len(could) > 1 and len(set(model.decide(model.scores(could)).tolist())) > 1
+    return n
+
+
+def counted(domain: Domain, plausibility: Plausibility, seed: int = 0) -> ExactCount:
+    events = run_exact(function_model(biased_score), domain, learn=lambda: plausibility, seed=seed)
+    (told,) = [event for event in events if isinstance(event, ResultReady)]
+    return decode(ExactCount, told.content)
+
+
+def a_little_data(domain: Domain) -> Plausibility:
+    rows = domain.sample(300, np.random.default_rng(7))
+    rows[rows[:, 1] == 0, 0] = 0.0  # nobody else has that job: whoever is given it with another value could not exist
+    return Plausibility.learn(rows, domain, np.random.default_rng(0))
+
+
+def test_those_with_a_pair_of_two_plausible_people_are_counted() -> None:
+    domain = small_domain()
+    plausibility = a_little_data(domain)
+    truth = with_a_plausible_pair(function_model(biased_score), domain, plausibility)
+    found = counted(domain, plausibility)
+    assert 0 < truth < found.n_discriminatory
+    share = truth / found.n_discriminatory
+    assert found.plausible == Share(truth, found.n_discriminatory, share, share, share)
+
+
+def test_of_very_many_some_are_judged_and_their_interval_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plausible_finds, "MAX_JUDGED", 100)
+    monkeypatch.setattr(plausible_finds, "MAX_AT_ONCE", 14)
+    domain = small_domain()
+    plausibility = a_little_data(domain)
+    truth = with_a_plausible_pair(function_model(biased_score), domain, plausibility)
+    covered = []
+    for seed in range(40):
+        found = counted(domain, plausibility, seed)
+        assert found.plausible is not None
+        assert found.plausible.n == 50 < found.n_discriminatory
+        covered.append(found.plausible.low <= truth / found.n_discriminatory <= found.plausible.high)
+    assert np.mean(covered) >= 0.9

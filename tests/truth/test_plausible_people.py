@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from commands import ROOT, Commands
 from numpy.typing import NDArray
 from scipy import stats
@@ -172,4 +173,54 @@ def test_every_figure_is_that_of_the_file(
     assert measured["n_with_unseen"] == int((n_unseen > 0).reshape(-1, 2).any(axis=1).sum())
     assert measured["median_distance"] == pytest.approx(
         float(np.median(distance.reshape(-1, 2).max(axis=1))), abs=1e-12
+    )
+
+
+def test_the_people_of_a_whole_count_are_those_of_the_file(command: Commands, tmp_path: Path) -> None:
+    data, model = "census_income", MODELS / "census_income_pipeline.skops"
+    ranges = {
+        "age": (28, 37),
+        "education_years": (10, 13),
+        "capital_gain_thousands": (0, 1),
+        "hours_per_week": (38, 41),
+    }
+    files = ("--data", str(SAMPLES / f"{data}.csv"), "--schema", str(SAMPLES / f"{data}.schema.json"))
+    limits = [word for name, (low, high) in ranges.items() for word in ("--limit", f"{name}={low}:{high}")]
+    asked = ("--model", str(model), "--protected", "sex", "--workspace", str(tmp_path / "w"))
+    told = command.run("count", *files, *asked, *limits)
+    assert told.status in (0, 1), told.errors
+
+    by_name, rows, limit = known(data)
+    columns = list(by_name.values())
+    values = [
+        np.arange(ranges[name][0], ranges[name][1] + 1.0) if name in ranges else np.arange(column.high + 1)
+        for name, column in by_name.items()
+        if name != "sex"
+    ]
+    others = np.array(list(itertools.product(*values)))
+    place = list(by_name).index("sex")
+    women, men = (np.insert(others, place, code, axis=1) for code in (0.0, 1.0))
+    estimator = skops.io.load(model, trusted=skops.io.get_untrusted_types(file=model))
+    decisions = [estimator.predict(spelled(by_name, people)) for people in (women, men)]
+    differ = decisions[0] != decisions[1]
+    assert (told.result["n_discriminatory"], told.result["n_individuals"]) == (int(differ.sum()), len(others))
+
+    could_exist = []
+    for people in (women[differ], men[differ]):
+        nearest = [distances(columns, people[k : k + 200], rows).min(axis=1) for k in range(0, len(people), 200)]
+        could_exist.append((np.concatenate(nearest) <= limit) & (never_together(columns, rows, people) == 0))
+    n_hits = int((could_exist[0] & could_exist[1]).sum())
+    assert 0 < n_hits < differ.sum()
+    plausible = told.result["plausible"]
+    assert (plausible["n_hits"], plausible["n"]) == (n_hits, int(differ.sum()))
+    assert plausible["low"] == plausible["high"] == plausible["share"]
+
+
+def spelled(columns: dict[str, Column], people: NDArray[np.float64]) -> pd.DataFrame:
+    """As the file spells them."""
+    return pd.DataFrame(
+        {
+            name: [column.codes[int(k)] for k in people[:, n]] if column.is_category else people[:, n].astype(int)
+            for n, (name, column) in enumerate(columns.items())
+        }
     )

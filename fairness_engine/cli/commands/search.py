@@ -131,7 +131,7 @@ SEARCH_KEYS = (
     "scan",
     "notes",
 )
-COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
+COUNT_KEYS = ("n_discriminatory", "n_individuals", "share", "plausible")
 ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "plausible", "curve")
 
 
@@ -219,13 +219,18 @@ def count(options: argparse.Namespace) -> Outcome:
             f"({found['share']:.3%}, "
             f"counted, not estimated); {run.evaluations:,} evaluations in {run.seconds:.1f} s. Run {run.id}."
         )
+    if found["plausible"]:
+        part = found["plausible"]
+        text += f"\nOf two plausible people: {part['share']:.3%} of these"
+        if part["n"] < found["n_discriminatory"]:
+            text += f" (95 % interval {part['low']:.3%} to {part['high']:.3%})"
+        text += f"; {part['n_hits']:,} of {part['n']:,}."
     return Outcome({**run_fields(run, assessed.store), **found}, text, end_status(run))
 
 
 def count_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     """What the JSON says of a count; nulls where it was ended early."""
-    counted: dict[str, Any] = store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
-    return counted
+    return {**dict.fromkeys(COUNT_KEYS), **store.results(run.id).get("count", {})}
 
 
 def _why(run: RunRecord) -> str:

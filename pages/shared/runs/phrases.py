@@ -11,7 +11,7 @@ from pages.shared.app import wording
 from pages.shared.runs.kinds import CERTIFY, ENDS, SEARCH, view_of
 
 if TYPE_CHECKING:
-    from fairness_engine.measures.results import PlausibleCounts, Share
+    from fairness_engine.measures.results import ExactCount, PlausibleCounts, Share
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
 
@@ -155,6 +155,17 @@ def plausible_share(share: Share) -> str:
     text = wording.share(share.share) if share.low == share.high else wording.share(share.share, share.low, share.high)
     draws = wording.counted(share.n, "draw")
     return f"With two people who could exist: {text}; {wording.count(share.n_hits)} of {draws}."
+
+
+def plausible_of_count(counted: ExactCount) -> str:
+    """What a count says of its discriminatory individuals: how many have a pair of two people who could exist."""
+    share = counted.plausible
+    if share is None:
+        return ""
+    is_whole = share.n == counted.n_discriminatory
+    text = wording.share(share.share) if is_whole else wording.share(share.share, share.low, share.high)
+    of = "these" if is_whole else f"{wording.count(share.n)} of these, drawn evenly"
+    return f"With two people who could exist: {wording.count(share.n_hits)} of {of}, {text}."
 
 
 def rate_title(record: RunRecord) -> str:

@@ -204,3 +204,5 @@ def test_the_run_page_shows_an_exact_count(open_app: OpenApp, workspace: Path) -
     assert metric.label == "Discriminatory individuals, all gone through"
     assert metric.value.startswith(f"{counted['n_discriminatory']:,}".replace(",", "\u202f"))
     assert f"{counted['n_individuals']:,}".replace(",", "\u202f") in metric.value
+    n_hits = f"{counted['plausible']['n_hits']:,}".replace(",", "\u202f")
+    assert any(caption.value.startswith(f"With two people who could exist: {n_hits} of ") for caption in app.caption)

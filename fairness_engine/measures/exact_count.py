@@ -104,13 +104,14 @@ def run_exact(
                 yield Progress(evaluations, clock.seconds, n, n_found, PHASE)  # a sign of life
                 if clock.is_over:
                     break
-            plausible = Share(n_hits, n_judged, n_hits / n_judged, *share_interval(n_hits, n_judged, n_found))
+            else:
+                plausible = Share(n_hits, n_judged, n_hits / n_judged, *share_interval(n_hits, n_judged, n_found))
         yield ResultReady("count", encode(ExactCount(n_found, n, n_found / n, plausible)))
     yield Stopped(reason, evaluations, clock.seconds, n, n_found)
 
 
 class _Drawn:
-    """Some of very many numbers, drawn evenly and in an order of chance; all of them where there are not more.
+    """Some of very many numbers, drawn evenly; all of them where there are not more.
 
     Args:
         n_most: how many are kept.
@@ -138,7 +139,7 @@ class _Drawn:
 
     @property
     def numbers(self) -> IntArray:
-        """Those that are kept; every beginning of them is as random as all."""
+        """Those that are kept."""
         return self._numbers
 
 

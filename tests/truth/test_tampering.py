@@ -320,6 +320,12 @@ TAMPERINGS = [
     Tampering("a point of its curve", "estimate", result("estimate", "share_curve", 0, 1), ("seal", "the figure")),
     Tampering("the seed of an estimate", "estimate", config("estimate", "seed", to=4), ("seal", "the figure")),
     Tampering("a count", "count", result("count", "count", "n_discriminatory", add=-1), ("seal", "the figure")),
+    Tampering(
+        "how many of a count could exist",
+        "count",
+        result("count", "count", "plausible", "high", add=0.001),
+        ("seal", "the figure"),
+    ),
     Tampering("how many there are", "count", result("count", "count", "n_individuals", add=1), ("seal", "the figure")),
     Tampering(
         "the certified share", "certify", result("certify", "certification", "certified"), ("seal", "the proved shares")
@@ -421,3 +427,18 @@ def test_what_was_changed_is_noticed(case: Tampering, made: Workspace, command: 
     verdicts = {check["name"]: check["verdict"] for check in told.result["checks"]}
     noticed = {name for name, verdict in verdicts.items() if verdict != "holds"}
     assert noticed.issuperset(case.by), told.result["checks"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("estimate", "plausible_share"), ("count", "plausible")])
+def test_figures_of_an_earlier_version_hold_without_those_that_it_did_not_know(
+    kind: str, name: str, made: Workspace, command: Commands, tmp_path: Path
+) -> None:
+    shutil.copytree(made.folder, tmp_path / "copy")
+    copy = Workspace(tmp_path / "copy", made.runs)
+    if kind == "count":
+        copy.result("count", "count", lambda content: content.pop(name))
+    else:
+        copy.rows("delete from results where run_id = ? and name = ?", made.runs[kind], name)
+    told = verified(command, copy, kind)
+    verdicts = {check["name"]: check["verdict"] for check in told.result["checks"]}
+    assert verdicts["the figure"] == "holds"

@@ -7,17 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import AppPage, AppServer, OpenPage, free_port, launch_browser
+from driver import ONE_PROCESS_FLAGS, AppPage, AppServer, OpenPage, free_port, launch_browser
 from playwright.sync_api import BrowserContext, sync_playwright
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[BrowserContext]:
-    """One browser for all tests of this process, with one memory: scripts that it has compiled serve the next page."""
+    """One browser for all tests of this process, with one memory: scripts that it has compiled serve the next page.
+
+    An empty tab stays open, so that the process that draws them stays, too.
+    """
     os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(Path(__file__).resolve().parents[2] / ".venv" / "browsers"))
     with sync_playwright() as playwright:
-        browser = launch_browser(playwright)
-        yield browser.new_context()
+        browser = launch_browser(playwright, ONE_PROCESS_FLAGS)
+        context = browser.new_context()
+        tab = context.new_page()
+        tab.route("**", lambda route: route.fulfill(body=""))
+        tab.goto("http://127.0.0.1/")
+        yield context
         browser.close()
 
 

@@ -168,10 +168,14 @@ class AppServer:
         return self.start()
 
 
-def launch_browser(playwright: Playwright) -> Browser:
+ONE_PROCESS_FLAGS = ("--process-per-site", "--disable-gpu-compositing")
+"""All tabs of an app are drawn by one process, which has the app's scripts compiled after the first."""
+
+
+def launch_browser(playwright: Playwright, flags: tuple[str, ...] = ()) -> Browser:
     """Start the first browser of this machine that starts."""
     for path in candidates():
-        return playwright.chromium.launch(executable_path=str(path), args=list(QUIET_FLAGS))
+        return playwright.chromium.launch(executable_path=str(path), args=[*QUIET_FLAGS, *flags])
     raise RuntimeError("the browser tests need a Chromium: run `make test`, which gets one, or set EVENHAND_BROWSER")
 
 

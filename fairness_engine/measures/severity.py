@@ -112,12 +112,14 @@ def _severity(
         rest = [(pool.pairs[at : at + 1], int(place)) for at, place in enumerate(pool.places)] if pool.pairs else []
         known = {place for _, place in chosen}
         chosen += [each for each in rest if each[1] not in known][: N_SEVERE - len(chosen)]
+    people = np.array([(pair.first[0], pair.second[0]) for pair, _ in chosen])
+    n_similar = learn().n_similar(people).tolist() if chosen else []
     clock = Clock(_SECONDS)
     told: list[SeverePerson] = []
     for pair, place in chosen:
         if told and clock.is_over:
             break  # a slow model with many variants: those asked so far
-        told.append(_told(pair, place, learn(), model, domain))
+        told.append(_told(pair, place, n_similar[len(told)], model, domain))
     told.sort(key=lambda one: (-one.variants_unlike / one.n_variants, -one.gap, -one.similar_rows, one.pair))
     return Severity(told)
 
@@ -142,12 +144,11 @@ def _is_apart(row: FloatArray, rows: FloatArray, least: float) -> bool:
     return bool((differs.mean(axis=1) >= least).all()) if len(rows) else True
 
 
-def _told(pair: Pairs, place: int, plausibility: Plausibility, model: Model, domain: Domain) -> SeverePerson:
-    """What all variants of a person get."""
+def _told(pair: Pairs, place: int, n_similar: int, model: Model, domain: Domain) -> SeverePerson:
+    """What all variants of a person get, beside how many people of the data are like them."""
     variants = domain.variants(pair.first)[0]
     scores = model.scores(variants)
     decisions = model.decide(scores)
     n_alike = int(np.bincount(decisions).max())
     spread = float(np.nan_to_num(np.ptp(scores, axis=0).max()))
-    n_similar = plausibility.n_similar(np.concatenate([pair.first, pair.second]))
     return SeverePerson(place + 1, domain.n_variants - n_alike, domain.n_variants, spread, n_similar)

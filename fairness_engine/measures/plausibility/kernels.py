@@ -89,6 +89,25 @@ def nearest(  # type: ignore[no-untyped-def]  # numba infers the types
 
 
 @njit(cache=True, nogil=True)
+def add_near(counts, rows, people, n_categorical, limit):  # type: ignore[no-untyped-def]
+    """Count for each group of people the rows that are near to one of them; added to what was counted.
+
+    Args:
+        counts: ``(n_groups,)`` int64.
+        rows: points ``(n_rows, n_columns)`` float64, categories first.
+        people: points ``(n_groups, n_people, n_columns)`` float64.
+        n_categorical: how many columns are categories.
+        limit: the longest distance that is near, a share of the columns.
+    """
+    for row in rows:
+        for group in range(len(people)):
+            for person in people[group]:
+                if _distance(person, row, n_categorical) / len(row) <= limit:
+                    counts[group] += 1
+                    break
+
+
+@njit(cache=True, nogil=True)
 def _distance(person, row, n_categorical):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(n_categorical):
@@ -254,6 +273,7 @@ def warm_up() -> None:
     indices = np.zeros(1, dtype=np.int64)
     boxes = np.zeros((2, 1), dtype=np.uint16)
     two = (np.zeros((BLOCK, 2)), np.zeros((1, 2, BLOCK), dtype=np.uint16), boxes, boxes)
+    add_near(np.zeros(1, dtype=np.int64), people, np.zeros((1, 1, 1)), 1, 1.0)
     variants_near(np.zeros((1, 2, 2)), box, np.ones((1, 2), dtype=np.bool_), indices, 1, 1, 1.0, *two)
     for order in ("C", "F"):
         positions = np.zeros((2, 2), dtype=np.int64, order=order)

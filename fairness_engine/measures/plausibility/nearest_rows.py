@@ -25,6 +25,8 @@ MAX_ROWS = 50_000
 _MAX_CELLS = 2_000_000
 """Wide tables keep fewer rows, so that a person is measured in some 50 microseconds at most."""
 
+_ROWS_AT_ONCE = 100_000
+
 
 @dataclass(frozen=True)
 class _Scale:
@@ -90,7 +92,7 @@ class NearestRows:
         """Take the rows of a data set ``(n_rows, n_columns)``; of too many a part is drawn."""
         self._scale = _Scale.of(domain)
         points = self._scale.points(rows)
-        _, sources = np.unique(points, axis=0, return_index=True) if points.shape[1] else (None, np.zeros(1, np.int64))
+        sources = _different(points) if points.shape[1] else np.zeros(1, np.int64)
         self.n_different = len(sources)
         most = min(MAX_ROWS, _MAX_CELLS // max(points.shape[1], 1))
         if len(sources) > most:
@@ -158,21 +160,40 @@ class NearestRows:
         )
         return found
 
-    def are_within(self, rows: FloatArray, people: FloatArray, limit: float) -> BoolArray:
-        """Which rows ``(n_rows, n_columns)`` are at most so far from one of some people ``(n_people, n_columns)``."""
+    def n_within(self, rows: FloatArray, people: FloatArray, limit: float) -> IntArray:
+        """How many rows are at most so far from one of the people of each group ``(n_groups,)``.
+
+        Args:
+            rows: of the engine ``(n_rows, n_columns)``.
+            people: of the engine ``(n_groups, n_people, n_columns)``.
+            limit: as ``nearest`` measures.
+        """
         scale = self._scale
-        points = scale.points(rows)
-        found = np.zeros(len(rows), dtype=bool)
-        for person in scale.points(people):
-            apart = np.abs(points - person)
-            apart[:, : scale.n_categorical] = apart[:, : scale.n_categorical] > 0
-            found |= np.minimum(apart, 1.0).sum(axis=1) / max(len(scale.columns), 1) <= limit
-        return found
+        if not len(scale.columns):
+            return np.full(len(people), len(rows))
+        from fairness_engine.measures.plausibility.kernels import add_near
+
+        points = scale.points(people.reshape(-1, people.shape[2])).reshape(*people.shape[:2], len(scale.columns))
+        counts = np.zeros(len(people), dtype=np.int64)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            add_near(counts, scale.points(rows[start : start + _ROWS_AT_ONCE]), points, scale.n_categorical, limit)
+        return counts
 
     def sample(self, n: int, rng: np.random.Generator) -> IntArray:
         """Positions in the data of at most ``n`` of the people kept."""
         different = np.unique(self._sources)
         return different if n >= len(different) else np.sort(rng.choice(different, size=n, replace=False))
+
+
+def _different(points: FloatArray) -> IntArray:
+    """Where each different row stands first, in ascending order of the rows: ``np.unique`` compares them whole, which
+    takes seven times longer.
+    """
+    order = np.lexsort(points.T[::-1])
+    ascending = points[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (ascending[1:] != ascending[:-1]).any(axis=1)
+    return order[is_new]
 
 
 def _in_blocks(points: FloatArray, n_categorical: int) -> IntArray:

@@ -180,11 +180,15 @@ class Plausibility:
         distance, n_unseen = self.measure(people.reshape(-1, people.shape[2]))
         return distance.reshape(-1, 2), n_unseen.reshape(-1, 2)
 
-    def n_similar(self, people: FloatArray) -> int:
-        """How many people of the data are as near to one of these ``(n_people, n_columns)`` as real people are to one
-        another.
+    def n_similar(self, people: FloatArray) -> IntArray:
+        """How many people of the data are as near to one of each group as real people are to one another
+        ``(n_groups,)``.
+
+        Args:
+            people: ``(n_groups, n_people, n_columns)``.
         """
-        return int(self._real.are_within(self._rows, self._people_of(people), self.limit).sum())
+        flat = self._people_of(people.reshape(-1, people.shape[2]))
+        return self._real.n_within(self._rows, flat.reshape(people.shape), self.limit)
 
     def naturalness(self, people: FloatArray) -> float | None:
         """How much people ``(n_people, n_columns)`` look like the data as a whole; see ``naturalness``."""

@@ -102,7 +102,7 @@ class Count(Answer):
         n_discriminatory, n_individuals: how many, of how many.
         share: the first of the second, 0 to 1.
         plausible: of discriminatory individuals, all or 200,000 people drawn evenly, those with a pair of two people
-            who could exist; ``None`` where there are none.
+            who could exist; ``None`` where there are none, and where no time was left.
     """
 
     n_discriminatory: int | None

@@ -190,10 +190,9 @@ def _count(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
         return True, _NONE
     with _repeated(store, run.config) as (other, run_id):
         again = results_of(other, run_id).count
-    plausible = count.plausible  # runs of earlier versions, and those whose time was over, have none
-    is_same = again is not None and again == replace(
-        count, plausible=again.plausible if plausible is None else plausible
-    )
+    if again is not None and count.plausible is None:  # runs of earlier versions, and those whose time was over
+        again = replace(again, plausible=None)
+    is_same = again == count
     said = f"counted again: {count.n_discriminatory:,} of {count.n_individuals:,}"
     return is_same, said if is_same else _OTHER
 

@@ -91,12 +91,11 @@ def run_exact(
                 yield Progress(evaluations, seconds, n, n_found, "counting")
     except SearchStopped as stop:
         reason = stop.reason
-    seconds = clock.seconds
-    yield Progress(evaluations, seconds, n, n_found, "counting")
+    yield Progress(evaluations, clock.seconds, n, n_found, "counting")
     if reason is StopReason.EXHAUSTED:
         plausible = None
         if learn is not None and n_found:
-            rows = _combinations(domain, domain.free, found.numbers)
+            rows = _combinations(domain, domain.free, found.numbers())
             n_hits = n_judged = 0
             for n_of_part, n_part in plausible_finds.plausible_finds(model, domain, rows, learn()):
                 n_hits += n_of_part
@@ -121,26 +120,37 @@ class _Drawn:
     def __init__(self, n_most: int, rng: np.random.Generator) -> None:
         self._n_most = n_most
         self._rng = rng
-        self._lots = np.empty(0)
-        self._numbers = np.empty(0, dtype=np.int64)
+        self._highest = 1.0
+        self._lots: list[FloatArray] = []
+        self._numbers: list[IntArray] = []
+        self._n = 0
 
     def add(self, numbers: IntArray) -> None:
         """Let them draw lots; those with the lowest are kept."""
         lots = self._rng.random(len(numbers))
-        if len(self._lots) == self._n_most:
-            is_low = lots < self._lots[-1]
-            lots, numbers = lots[is_low], numbers[is_low]
-        if not len(numbers):
-            return
-        lots = np.concatenate([self._lots, lots])
-        kept = np.argsort(lots)[: self._n_most]
-        self._numbers = np.concatenate([self._numbers, numbers])[kept]
-        self._lots = lots[kept]
+        is_low = lots < self._highest
+        self._lots.append(lots[is_low])
+        self._numbers.append(numbers[is_low])
+        self._n += int(is_low.sum())
+        if self._n > 2 * self._n_most:  # now and then: each time would take longer than the count itself
+            self._keep_lowest()
 
-    @property
+    def _keep_lowest(self) -> None:
+        lots = np.concatenate(self._lots)
+        numbers = np.concatenate(self._numbers)
+        if len(lots) > self._n_most:
+            kept = np.argpartition(lots, self._n_most)[: self._n_most]
+            lots = lots[kept]
+            numbers = numbers[kept]
+            self._highest = float(lots.max())
+        self._lots = [lots]
+        self._numbers = [numbers]
+        self._n = len(lots)
+
     def numbers(self) -> IntArray:
-        """Those that are kept."""
-        return self._numbers
+        """Those that are kept, in no order."""
+        self._keep_lowest()
+        return self._numbers[0]
 
 
 def _check(domain: Domain, max_seconds: float) -> None:

@@ -308,8 +308,8 @@ def _draw_count(record: RunRecord) -> None:
     live.tile(
         "Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw."
     )
-    if counted.plausible is not None:
-        st.caption(phrases.plausible_of_count(counted))
+    if plausible := phrases.plausible_of_count(counted):
+        st.caption(plausible)
 
 
 _DRAWN_HERE = {"estimate": _draw_estimate, "count": _draw_count}

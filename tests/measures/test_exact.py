@@ -11,7 +11,14 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
 from fairness_engine.measures import plausible_finds
-from fairness_engine.measures.exact_count import can_count, decide_all, individuals, n_rows_to_count, run_exact
+from fairness_engine.measures.exact_count import (
+    _Drawn,
+    can_count,
+    decide_all,
+    individuals,
+    n_rows_to_count,
+    run_exact,
+)
 from fairness_engine.measures.plausibility.plausibility import Plausibility
 from fairness_engine.measures.results import ExactCount, Share
 from fairness_engine.models.model import Model
@@ -251,3 +258,20 @@ def test_of_very_many_some_are_judged_and_their_interval_holds(monkeypatch: pyte
         assert found.plausible.n == 50 < found.n_discriminatory
         covered.append(found.plausible.low <= truth / found.n_discriminatory <= found.plausible.high)
     assert np.mean(covered) >= 0.9
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_who_is_judged_is_drawn_evenly_and_does_not_hang_on_how_many_come_at_once(size: int) -> None:
+    drawn = []
+    for seed in range(300):
+        some = _Drawn(50, np.random.default_rng(seed))
+        for start in range(0, 1000, size):
+            some.add(np.arange(start, min(start + size, 1000)))
+        numbers = some.numbers()
+        assert len(set(numbers.tolist())) == 50
+        lots = np.random.default_rng(seed).random(1000)
+        assert sorted(numbers.tolist()) == sorted(np.argsort(lots)[:50].tolist())
+        drawn.append(numbers)
+    counts = np.bincount(np.concatenate(drawn) // 100, minlength=10)
+    assert counts.min() > 1350  # 1,500 of each hundred are expected, give or take 36
+    assert counts.max() < 1650

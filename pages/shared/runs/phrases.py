@@ -158,7 +158,9 @@ def plausible_share(share: Share) -> str:
 
 
 def plausible_of_count(counted: ExactCount) -> str:
-    """What a count says of its discriminatory individuals: how many have a pair of two people who could exist."""
+    """What a count says of its discriminatory individuals: how many have a pair of two people who could exist;
+    nothing where nobody was judged.
+    """
     share = counted.plausible
     if share is None:
         return ""

@@ -17,9 +17,10 @@ from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.errors import FitError
 from fairness_engine.events import Event, ResultReady
-from fairness_engine.oracle.domain import Distribution, Ranges
+from fairness_engine.oracle.domain import Distribution, Domain, Ranges
 from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.technique import Technique
+from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_order
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.session import ModelSession
@@ -33,6 +34,7 @@ Report = Callable[[Event], None]
 
 
 def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
+    from fairness_engine.explanation.affected import with_affected
     from fairness_engine.measures.diversity import with_discovery, with_diversity
     from fairness_engine.measures.plausibility.background import with_plausibility
     from fairness_engine.measures.severity import with_severity
@@ -50,7 +52,17 @@ def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) ->
     events = (_with_left_out(opened, event, len(starts)) for event in events)
     events = with_diversity(with_discovery(events), opened.learn_surrogate, clock)
     events = with_plausibility(events, lambda: opened.plausibility, clock)
-    yield from with_severity(events, lambda: opened.plausibility, opened.model, opened.domain, clock)
+    events = with_severity(events, lambda: opened.plausibility, opened.model, opened.domain, clock)
+    scanned = _scanned(opened.domain, starts, config.seed) if config.technique == DATA_SCAN else None
+    yield from with_affected(events, opened.model, opened.domain, scanned, clock)
+
+
+def _scanned(domain: Domain, starts: FloatArray, seed: int) -> FloatArray:
+    """Who a scan tests, in its order."""
+    from fairness_engine.search.driver import rng_of
+
+    people = starts[domain.contains(starts)]
+    return people[scan_order(len(people), rng_of(seed))]
 
 
 def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:

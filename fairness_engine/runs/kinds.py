@@ -24,6 +24,7 @@ from fairness_engine.codec import TOLERANCE, Amount, Count, Proportion, Text, Wo
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
+from fairness_engine.explanation.results import Affected
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
@@ -199,7 +200,7 @@ def _agree_on_count(config: RunConfig, told: Mapping[str, Any], stopped: Stopped
 SEARCH = RunKind(
     "search",
     _of_technique,
-    ("reading", "notes", "plausibility", "severity", "discovery", "diversity", "split", "scan"),
+    ("reading", "notes", "plausibility", "severity", "affected", "discovery", "diversity", "split", "scan"),
     (PairsWriter,),
     tells=(GroupScored,),
     counts_people=True,
@@ -357,6 +358,7 @@ class Results:
     diversity: Diversity | None = None
     split: dict[Text, Tried] | None = None
     scan: ScanCounts | None = None
+    affected: Affected | None = None
     share: EstimatedShare | None = None
     share_curve: list[tuple[Count, Proportion, Proportion, Proportion]] = field(default_factory=list)
     plausible_share: Share | None = None

@@ -27,6 +27,11 @@ REPORT_SECONDS = 0.25
 _MAX_PAIRS_AN_EVENT = 10_000
 
 
+def rng_of(seed: int) -> np.random.Generator:
+    """The only source of chance of a search."""
+    return np.random.default_rng(np.random.SeedSequence(seed))
+
+
 def run_search(
     technique: Technique,
     model: Model,
@@ -56,7 +61,7 @@ def run_search(
         findings, and exactly one ``Stopped``, last.
     """
     oracle = Oracle(model, domain, budget, clock, nearness)
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rng = rng_of(seed)
     starts = start_rows[domain.contains(start_rows)] if len(start_rows) else start_rows
     reason = StopReason.EXHAUSTED
     phase = ""

@@ -14,9 +14,9 @@ from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
+from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
-from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import sentence, share_text

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Column, Kind
-from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
 
 MAX_SUBSET_CATEGORIES = 8

@@ -13,8 +13,8 @@ from scipy.special import stdtrit
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
+from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Kind, Schema
-from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
 from fairness_engine.groups.rule_sets.mining import NO_RULE

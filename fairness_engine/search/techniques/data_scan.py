@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
@@ -30,6 +30,11 @@ _FIRST_BATCH = 16
 def scan_budget(n_rows: int, domain: Domain) -> Budget:
     """What it takes to test every one of so many rows: the default of a scan."""
     return Budget(max(1, n_rows) * domain.n_variants)
+
+
+def scan_order(n_people: int, rng: np.random.Generator) -> IntArray:
+    """In which order a scan tests people: their positions ``(n_people,)``."""
+    return rng.permutation(n_people)
 
 
 def scan_text(counts: ScanCounts) -> str:
@@ -74,7 +79,7 @@ class DataScan(Technique):
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Test every start row once; the result ``scan`` says how many people there were, and how many were tested."""
-        order = rng.permutation(len(start_rows))
+        order = scan_order(len(start_rows), rng)
         n_tested = 0
         size = min(_FIRST_BATCH, self.batch)
         try:

@@ -213,6 +213,17 @@ def _all_rules(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str
     return is_same, said if is_same else "scored again from the seed, they come out differently"
 
 
+def _figures(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
+    """Groups are counted again: every count must be the same."""
+    figures = results_of(store, run.id).figures
+    if figures is None:
+        return True, _NONE
+    with _repeated(store, run.config) as (other, run_id):
+        again = results_of(other, run_id).figures
+    is_same = again == figures
+    return is_same, f"{len(figures.read().tables)} tables counted again" if is_same else _OTHER
+
+
 @contextmanager
 def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, str]]:
     """A run made again, with all the time that it may need, in a workspace of its own; that and the run there."""
@@ -279,6 +290,7 @@ _OWN: dict[str, tuple[str, Callable[[RunStore, RunRecord, Evaluator], tuple[bool
     "count": ("the figure", _count),
     "certify": ("the proved shares", _shares),
     "rules": ("all rule sets", _all_rules),
+    "figures": ("the figures", _figures),
 }
 """The look that a kind of run has of its own, by its name."""
 _LOOKED_AT_ELSEWHERE = ("search", "retrain")

@@ -86,6 +86,7 @@ COMMANDS = {
     "count": "search",
     "certify": "certify",
     "rules": "rules",
+    "figures": "figures",
     "retrain": "retrain",
     "runs": "runs",
 }

@@ -250,6 +250,7 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
             "rules", help="which groups are treated differently, without naming one", allow_abbrev=False
         )
     )
+    _add_figures(commands.add_parser("figures", help="rates and impact ratios by group", allow_abbrev=False))
     _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
     _add_runs(
         commands.add_parser(
@@ -490,6 +491,29 @@ def _add_certify(parser: argparse.ArgumentParser) -> None:
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     _add_inputs(parser, is_model_needed=False)
     add_rule_options(parser)
+    _add_common(parser)
+
+
+def _add_figures(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser, is_model_needed=False)
+    group = parser.add_argument_group("figures")
+    group.add_argument(
+        "--by",
+        type=option_values.names,
+        action="append",
+        default=[],
+        metavar="a,b",
+        help="a table of the groups of these attributes together; default: each protected one, every two, all of three",
+    )
+    group.add_argument(
+        "--predictions", metavar="COLUMN", help="without a model: compare this column's outcomes instead of the label's"
+    )
+    group.add_argument(
+        "--bins", type=option_values.count, default=10, metavar="N", help="ranges that a number is cut into (10)"
+    )
+    group.add_argument(
+        "--edges", choices=("round", "equal"), default="round", help="where numbers are cut; default: at round numbers"
+    )
     _add_common(parser)
 
 

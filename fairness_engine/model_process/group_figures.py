@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairness_engine.arrays import BoolArray
+from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.recorded import recorded_labels
-from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.errors import SearchStopped, SettingError, StopReason
+from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
 from fairness_engine.groups.figures.report import FigureSettings, report_to_json
 from fairness_engine.groups.rule_sets.sampling import Decider
 from fairness_engine.groups.rule_sets.settings import Source
-from fairness_engine.models.model import Model
+from fairness_engine.models.fit.incomplete import incomplete_scores
+from fairness_engine.models.model import Model, is_there
+from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.session import ModelSession
@@ -39,6 +44,49 @@ def answer(opened: ModelSession, content: Mapping[str, Any]) -> dict[str, Any]:
     settings = FigureSettings.from_json(content)
     dataset, decided = _decided(opened, settings)
     return report_to_json(group_figures(dataset, opened.scope, decided, settings))
+
+
+def figures_events(opened: ModelSession, config: RunConfig, clock: Clock) -> Iterator[Event]:
+    """A run of group figures, with scores where a model gives some. Choices of attributes that make too many groups to
+    be read are left out, and named.
+
+    Raises:
+        SettingError: as ``answer``.
+    """
+    started = time.perf_counter()
+    settings = FigureSettings.from_json(config.settings)
+    dataset, decided = _decided(opened, settings)
+    decided = replace(decided, scores=_scores(opened, decided, dataset))
+    kept: list[tuple[str, ...]] = []
+    left_out = []
+    for names in settings.attribute_sets:
+        try:
+            group_figures(dataset, opened.scope, decided, replace(settings, attribute_sets=(names,)))
+        except SettingError:
+            if len(names) == 1:
+                raise
+            left_out.append(" and ".join(names))
+        else:
+            kept.append(names)
+    if left_out:
+        said = f"Left out, for they make too many groups to be read: {', '.join(left_out)}."
+        yield ResultReady("notes", {"notes": [said]})
+    report = group_figures(dataset, opened.scope, decided, replace(settings, attribute_sets=tuple(kept)))
+    yield ResultReady("figures", {"report": report_to_json(report)})
+    reason = StopReason.CANCELLED if clock.is_cancelled() else StopReason.EXHAUSTED
+    n_rows = len(dataset.rows)
+    yield Stopped(reason, n_rows if settings.source is Source.MODEL else 0, time.perf_counter() - started, n_rows, 0)
+
+
+def _scores(opened: ModelSession, decided: GroupDecisions, dataset: Dataset) -> FloatArray | None:
+    """Of the rows that are decided, for the favourable outcome ``(n_rows,)``; ``None`` where a column decides."""
+    if decided.column or not is_there(opened.model):
+        return None
+    n_complete = len(opened.dataset.rows)
+    scores = opened.model.scores(dataset.rows[:n_complete])
+    if len(dataset.rows) > n_complete:
+        scores = np.concatenate([scores, incomplete_scores(opened.model, dataset.rows[n_complete:])])
+    return opened.model.favourable_scores(scores)
 
 
 def _decided(opened: ModelSession, settings: FigureSettings) -> tuple[Dataset, GroupDecisions]:

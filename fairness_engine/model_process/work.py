@@ -151,6 +151,12 @@ def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report
     yield from run_rules(subject, ranges, settings, config.seed, clock, report)
 
 
+def _figures(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
+    from fairness_engine.model_process.group_figures import figures_events
+
+    yield from figures_events(opened.of_people or opened, config, clock)  # groups are of people, not of roles
+
+
 def _retrain(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     from fairness_engine.model_process.retraining import retraining_events
 
@@ -163,6 +169,7 @@ OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, Clock, Report], Iterator
     "count": _count,
     "certify": _certify,
     "rules": _rules,
+    "figures": _figures,
     "retrain": _retrain,
 }
 """By the name of the kind."""

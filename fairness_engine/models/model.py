@@ -239,6 +239,13 @@ class Model:
         """Classes ``(n_rows,)`` of scores ``(n_rows, n_scores)``: above the threshold, or the largest score."""
         return decide(scores, self.threshold)
 
+    def favourable_scores(self, scores: FloatArray) -> FloatArray:
+        """What scores ``(n_rows, n_scores)`` say of the favourable outcome ``(n_rows,)``."""
+        if scores.shape[1] > 1:
+            return scores[:, self.favourable]
+        only = scores[:, 0]
+        return of_class_zero(only, self.predictor.output) if self.favourable == 0 else only
+
 
 def decide(scores: FloatArray, threshold: float) -> IntArray:
     """Classes ``(n_rows,)``: one column is compared with the threshold (strictly), several by their largest."""

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, Protocol, TypeVar, get_type_hints
 
 from msgspec import Meta
 
@@ -25,6 +25,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
 from fairness_engine.explanation.results import Affected
+from fairness_engine.groups.figures.report import Figures, FigureSettings
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
@@ -42,12 +43,19 @@ from fairness_engine.runs.writers.rule_sets import RulesWriter
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.search.results import ScanCounts, Tried
 from fairness_engine.search.technique import Technique
-from fairness_engine.settings import Settings
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
-S = TypeVar("S", bound=Settings | None)
+
+class Asked(Protocol):
+    """Settings of a kind of run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, mappings, numbers and text."""
+
+
+S = TypeVar("S", bound=Asked | None)
 MAX_GROUPS = 10_000
 _MAX_NOTES = 200
 
@@ -249,6 +257,24 @@ RULES = RunKind(
     needs_model=lambda settings: settings.source is Source.MODEL,
     cancel_seconds=10.0,  # rule sets come all together
 )
+
+
+def _figure_settings(config: RunConfig) -> FigureSettings:
+    """The choices of attributes that are named; else all that can be read of the scope's."""
+    if "attribute_sets" in config.settings:
+        return FigureSettings.from_json(config.settings)
+    return FigureSettings.of_all(config.scope.protected, **config.settings)
+
+
+FIGURES = RunKind(
+    "figures",
+    _figure_settings,
+    ("reading", "notes", "figures"),
+    first_phase="counting groups",
+    loops=(),
+    compares_variants=False,
+    needs_model=lambda settings: settings.source is Source.MODEL,
+)
 RETRAIN = RunKind(
     "retrain",
     lambda config: RetrainSettings.from_json(config.settings),
@@ -264,7 +290,8 @@ RETRAIN = RunKind(
     cancel_seconds=10.0,
 )
 
-KINDS: dict[str, RunKind[Any]] = {kind.name: kind for kind in (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, RETRAIN)}
+_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, RETRAIN)
+KINDS: dict[str, RunKind[Any]] = {kind.name: kind for kind in _ALL}
 
 
 def kind_of(config: RunConfig) -> RunKind[Any]:
@@ -369,6 +396,7 @@ class Results:
     certification: Certification | None = None
     rules: RuleSummary | None = None
     sentences: Sentences | None = None
+    figures: Figures | None = None
     before: Measured | None = None
     training: Training | None = None
     control: Measured | None = None

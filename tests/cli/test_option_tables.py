@@ -18,7 +18,7 @@ from fairness_engine.retraining.settings import Labels, Reference, RetrainSettin
 from fairness_engine.search.registry import TECHNIQUES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate`, `count`, `certify`, `rules` and `retrain`"
+SHARED_SECTION = "## Options of every command but `runs`"
 
 
 def section(title: str) -> str:

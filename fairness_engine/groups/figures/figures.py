@@ -97,12 +97,14 @@ class GroupDecisions:
             what decides.
         is_known: whether there is a decision ``(n_rows,)``.
         column: that decides; empty for a model.
+        scores: for the favourable outcome ``(n_rows,)``; ``None`` where nobody asked, or nothing has scores.
     """
 
     favourable: BoolArray
     actual: BoolArray | None
     is_known: BoolArray
     column: str = ""
+    scores: FloatArray | None = None
 
 
 def group_figures(
@@ -132,12 +134,36 @@ def group_figures(
         )
     actual = None if decided.actual is None else decided.actual[chosen]
     cutter = _Cutter(dataset, scope, settings, chosen)
-    tables = tuple(
-        _table(cutter, names, (decided.favourable[chosen], actual), (1 - CONFIDENCE) / len(settings.attribute_sets))
-        for names in settings.attribute_sets
-    )
+    median, is_above = _above_median(None if decided.scores is None else decided.scores[chosen])
+    outcomes = _Outcomes(decided.favourable[chosen], actual, is_above)
+    alpha = (1 - CONFIDENCE) / len(settings.attribute_sets)
+    tables = tuple(_table(cutter, names, outcomes, alpha) for names in settings.attribute_sets)
     n_incomplete = int(np.isnan(dataset.rows[chosen]).any(axis=1).sum())
-    return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column, n_incomplete)
+    return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column, n_incomplete, median)
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """What became of the rows counted ``(n_rows,)`` each: decided for the person, label favourable, score above the
+    median; ``None`` where that is not known."""
+
+    favourable: BoolArray
+    actual: BoolArray | None
+    is_above: BoolArray | None
+
+    def of(self, rows: BoolArray) -> _Outcomes:
+        """Of some of the rows."""
+        parts = [None if each is None else each[rows] for each in (self.actual, self.is_above)]
+        return _Outcomes(self.favourable[rows], *parts)
+
+
+def _above_median(scores: FloatArray | None) -> tuple[float | None, BoolArray | None]:
+    """The median of scores, and which are above it; nothing where they are two values or fewer, which no median
+    parts."""
+    if scores is None or len(np.unique(scores)) <= 2:
+        return None, None
+    median = float(np.median(scores))
+    return median, scores > median
 
 
 def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
@@ -177,15 +203,12 @@ class _Cutter:
         return self._known[name]
 
 
-def _table(
-    cutter: _Cutter, names: tuple[str, ...], outcomes: tuple[BoolArray, BoolArray | None], alpha: float
-) -> GroupTable:
+def _table(cutter: _Cutter, names: tuple[str, ...], outcomes: _Outcomes, alpha: float) -> GroupTable:
     """The groups of some attributes; their intervals miss together with probability ``alpha`` at most."""
     codes, labels = zip(*map(cutter, names), strict=True)
     is_known = np.all([code >= 0 for code in codes], axis=0)
     if not is_known.any():
         raise SettingError(f"Groups of {' and '.join(names)} need a row that has them, got none. Widen the limits.")
-    favourable, actual = outcomes
     found, group = _grouped([code[is_known] for code in codes])
     if len(found) > MAX_GROUPS:
         raise SettingError(
@@ -195,7 +218,7 @@ def _table(
     texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
     # several columns may be unknown in the same row: the largest is what is certain
     n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
-    counted = _Counted.of(group, favourable[is_known], None if actual is None else actual[is_known])
+    counted = _Counted.of(group, outcomes.of(is_known))
     return counted.table(names, texts, n_unknown, alpha)
 
 
@@ -220,17 +243,23 @@ class _Counted:
     Args:
         counts: rows by group, by whether the label is favourable, and by whether the decision is ``(n_groups, 2, 2)``.
         has_labels: without labels nobody's counts as favourable.
+        n_above: rows of each group with a score above the median ``(n_groups,)``; ``None`` without scores.
     """
 
     counts: FloatArray
     has_labels: bool
+    n_above: IntArray | None = None
 
     @classmethod
-    def of(cls, group: IntArray, favourable: BoolArray, actual: BoolArray | None) -> _Counted:
-        """Count rows; ``group`` is 0 to n_groups - 1, ``(n_rows,)`` each."""
-        place = 4 * group + favourable + (0 if actual is None else 2 * actual)
-        counts = np.bincount(place, minlength=4 * (int(group.max()) + 1)).astype(np.float64)
-        return cls(counts.reshape(-1, 2, 2), actual is not None)
+    def of(cls, group: IntArray, outcomes: _Outcomes) -> _Counted:
+        """Count rows; ``group`` is 0 to n_groups - 1 ``(n_rows,)``."""
+        actual = outcomes.actual
+        n_groups = int(group.max()) + 1
+        place = 4 * group + outcomes.favourable + (0 if actual is None else 2 * actual)
+        counts = np.bincount(place, minlength=4 * n_groups).astype(np.float64)
+        above = outcomes.is_above
+        n_above = None if above is None else np.bincount(group[above], minlength=n_groups)
+        return cls(counts.reshape(-1, 2, 2), actual is not None, n_above)
 
     @cached_property
     def n(self) -> FloatArray:
@@ -255,7 +284,14 @@ class _Counted:
         low, high = clopper_pearson(self.hits, self.n, alpha / len(self.n))
         impacts = impact_ratios(self.hits / self.n, low, high, self.is_compared)
         groups = tuple(
-            GroupRates(labels, bool(self.is_compared[i]), _rate(self.hits[i], self.n[i]), impacts[i], *self._odds_of(i))
+            GroupRates(
+                labels,
+                bool(self.is_compared[i]),
+                _rate(self.hits[i], self.n[i]),
+                impacts[i],
+                *self._odds_of(i),
+                None if self.n_above is None else _rate(float(self.n_above[i]), self.n[i]),
+            )
             for i, labels in enumerate(texts)
         )
         difference, ratio = self._parity(low, high, impacts)

@@ -6,14 +6,15 @@ Plain numbers, as they travel from the model's process to a page; ``group_figure
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fairness_engine.codec import MAX_COUNT
-from fairness_engine.errors import SettingError, breach
+from fairness_engine.codec import MAX_COUNT, MAX_NUMBER
+from fairness_engine.errors import EvenhandError, SettingError, breach
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings, Source
 
 FOUR_FIFTHS = 0.8
@@ -24,6 +25,8 @@ LEAST_SHARE = 0.02
 """Groups with a smaller share of the rows are no measure for others: a convention too (29 CFR 1607.15 A)."""
 MAX_GROUPS = 1_000
 MAX_TABLES = 40
+_MOST_IN_PAIRS = 7
+_MOST_TOGETHER = 3
 
 
 class FigureVerdict(StrEnum):
@@ -68,6 +71,18 @@ class FigureSettings:
         same = RuleSettings(source=self.source, predictions=self.predictions, bins=self.bins, edges=self.edges)
         object.__setattr__(self, "source", same.source)
         object.__setattr__(self, "edges", same.edges)
+
+    @classmethod
+    def of_all(cls, protected: Sequence[str], **others: Any) -> FigureSettings:
+        """Every attribute alone, every two, and all three of three.
+
+        Args:
+            protected: names of the attributes; of more than 7 each alone.
+            others: further fields.
+        """
+        most = 1 if len(protected) > _MOST_IN_PAIRS else min(len(protected), _MOST_TOGETHER)
+        sets = [names for n in range(1, most + 1) for names in itertools.combinations(protected, n)]
+        return cls(tuple(sets[:MAX_TABLES]), **others)
 
     @property
     def cuts(self) -> RuleSettings:
@@ -130,6 +145,8 @@ class GroupRates:
             jointly; ``None`` where nobody got the favourable outcome, or there is no group to compare with.
         true_positive, false_positive: of those whose label is favourable, or is not, how many get the favourable
             outcome; ``None`` without labels.
+        scoring: rows whose score for the favourable outcome is above the median of all rows (6 RCNY 5-301(c)); ``None``
+            where no scores were asked for, or there are none.
     """
 
     labels: tuple[str, ...]
@@ -138,6 +155,7 @@ class GroupRates:
     impact: Bounded | None
     true_positive: Rate | None = None
     false_positive: Rate | None = None
+    scoring: Rate | None = None
 
     @property
     def n_rows(self) -> int:
@@ -220,6 +238,7 @@ class GroupReport:
         n_left_out: rows of the data that are not: outside the scope's limits, or without a decision.
         column: whose decisions: a column of the data; empty for the model's.
         n_incomplete: of ``n_rows``, those that miss a cell; such a row is in no group of an attribute that it misses.
+        median_score: of the rows, for the favourable outcome; ``None`` where there is no ``scoring``.
     """
 
     tables: tuple[GroupTable, ...]
@@ -227,6 +246,7 @@ class GroupReport:
     n_left_out: int
     column: str
     n_incomplete: int = 0
+    median_score: float | None = None
 
 
 _TOLERANCE = 1e-9
@@ -235,14 +255,14 @@ _MAX_TEXT = 500
 
 def report_to_json(report: GroupReport) -> dict[str, Any]:
     """Plain lists, numbers and text."""
-    tables = [_table_to_json(table) for table in report.tables]
-    return {
-        "tables": tables,
+    content = {
+        "tables": [_table_to_json(table) for table in report.tables],
         "n_rows": report.n_rows,
         "n_left_out": report.n_left_out,
         "column": report.column,
         "n_incomplete": report.n_incomplete,
     }
+    return content if report.median_score is None else content | {"median_score": report.median_score}
 
 
 def report_from_json(content: Any, settings: FigureSettings) -> GroupReport:
@@ -256,7 +276,9 @@ def report_from_json(content: Any, settings: FigureSettings) -> GroupReport:
         n_rows = _count(content["n_rows"])
         n_left_out = _count(content["n_left_out"])
         n_incomplete = _count(content.get("n_incomplete", 0))
-        report = GroupReport(tables, n_rows, n_left_out, _text(content["column"]), n_incomplete)
+        median = content.get("median_score")
+        median = None if median is None else _real(median)
+        report = GroupReport(tables, n_rows, n_left_out, _text(content["column"]), n_incomplete, median)
         if tuple(table.attributes for table in tables) != settings.attribute_sets:
             raise ValueError("attributes")
         grouped = [sum(group.n_rows for group in table.groups) for table in tables]
@@ -291,12 +313,13 @@ def _table_from_json(content: Any) -> GroupTable:
 
 def _group_to_json(group: GroupRates) -> dict[str, Any]:
     rates = (group.selection, group.true_positive, group.false_positive)
-    return {
+    content = {
         "labels": list(group.labels),
         "is_compared": group.is_compared,
-        "rates": [None if rate is None else [rate.n_hits, rate.n, rate.low, rate.high] for rate in rates],
+        "rates": [None if rate is None else _rate_to_json(rate) for rate in rates],
         "impact": _bounded_to_json(group.impact),
     }
+    return content if group.scoring is None else content | {"scoring": _rate_to_json(group.scoring)}
 
 
 def _group_from_json(content: Any) -> GroupRates:
@@ -309,7 +332,15 @@ def _group_from_json(content: Any) -> GroupRates:
             raise ValueError("rates that do not add up")
     labels = tuple(map(_text, content["labels"]))
     impact = _bounded_from_json(content["impact"])
-    return GroupRates(labels, content["is_compared"] is True, selection, impact, true_positive, false_positive)
+    scoring = _rate_from_json(content.get("scoring"))
+    if scoring is not None and scoring.n > selection.n:
+        raise ValueError("scored rows")
+    rates = (selection, impact, true_positive, false_positive, scoring)
+    return GroupRates(labels, content["is_compared"] is True, *rates)
+
+
+def _rate_to_json(rate: Rate) -> list[float]:
+    return [rate.n_hits, rate.n, rate.low, rate.high]
 
 
 def _rate_from_json(content: Any) -> Rate | None:
@@ -341,6 +372,12 @@ def _share(number: Any) -> float:
     return float(number)
 
 
+def _real(number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= MAX_NUMBER:
+        raise ValueError("number")
+    return float(number)
+
+
 def _count(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < MAX_COUNT:
         raise ValueError("count")
@@ -351,3 +388,25 @@ def _text(text: Any) -> str:
     if not isinstance(text, str) or len(text) > _MAX_TEXT:
         raise ValueError("text")
     return text
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Group figures as a run leaves them, as ``report_to_json`` wrote them."""
+
+    report: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.read()
+
+    def read(self) -> GroupReport:
+        """The figures.
+
+        Raises:
+            ValueError: they cannot be.
+        """
+        try:
+            sets = tuple(tuple(table["attributes"]) for table in self.report["tables"])
+            return report_from_json(self.report, FigureSettings(sets))
+        except (EvenhandError, KeyError, TypeError) as error:
+            raise ValueError(f"group figures ({error})") from None

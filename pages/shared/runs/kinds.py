@@ -176,6 +176,15 @@ RULES = RunView(
     so_far=_rules_so_far,
     has_own_attributes=True,
 )
+FIGURES = RunView(
+    kinds.FIGURES,
+    "group figures",
+    lambda _: "Group figures",
+    ends={StopReason.EXHAUSTED: ""},
+    place=navigation.GROUPS,
+    see="See the figures",
+    has_own_attributes=True,
+)
 RETRAIN = RunView(
     kinds.RETRAIN,
     "retraining",
@@ -190,7 +199,8 @@ RETRAIN = RunView(
     so_far=_retrain_so_far,
 )
 
-VIEWS: dict[str, RunView] = {view.kind.name: view for view in (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, RETRAIN)}
+_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, RETRAIN)
+VIEWS: dict[str, RunView] = {view.kind.name: view for view in _ALL}
 
 
 def view_of(config: RunConfig) -> RunView:

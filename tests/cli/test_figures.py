@@ -1,0 +1,133 @@
+"""The command ``figures``: every count again from the file, with pandas and the model, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import hypergeom
+from test_commands import DATA, INPUTS, MODEL, SCHEMA, Commands
+
+from fairness_engine.cli.commands.figures import FIGURES_KEYS
+from fairness_engine.cli.output import COMMON_KEYS
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
+from fairness_engine.models.open import open_model
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture
+def command(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(workspace, capsys)
+
+
+def decided() -> pd.DataFrame:
+    """The file's people with the model's decision and score, by code of our own."""
+    frame = pd.read_csv(DATA)
+    dataset = make_dataset(read_table(Path(DATA)), Schema.read(Path(SCHEMA)))
+    model = open_model(Path(MODEL), dataset.schema, classes=dataset.classes, favourable=dataset.favourable_class)
+    scores = model.scores(dataset.rows)[:, 0]
+    labels = {name: column.labels for name, column in ((c.name, c) for c in dataset.schema.inputs)}
+    columns = {
+        name: [labels[name][int(code)] for code in dataset.rows[:, dataset.schema.index(name)]] for name in GROUPS
+    }
+    assert len(frame) == len(scores)
+    return pd.DataFrame({**columns, "score": scores, "selected": scores > model.threshold})
+
+
+GROUPS = ("sex", "race")
+
+
+def test_every_count_is_that_of_the_file(command: Commands) -> None:
+    result = command.json("figures", *INPUTS, "--protected", "sex,race")
+    assert set(result) == {*COMMON_KEYS, *FIGURES_KEYS, "state"}
+    people = decided()
+    median = people.score.median()
+    assert result["median_score"] == pytest.approx(median)
+    assert [table["attributes"] for table in result["tables"]] == [["sex"], ["race"], ["sex", "race"]]
+    for table in result["tables"]:
+        assert len(table["groups"]) == people.groupby(table["attributes"]).ngroups
+        rates = []
+        for group in table["groups"]:
+            own = people[(people[table["attributes"]] == group["labels"]).all(axis=1)]
+            assert group["rows"] == len(own)
+            assert group["selected"]["n_hits"] == own.selected.sum()
+            assert group["scoring"] == pytest.approx(
+                {**group["scoring"], "n_hits": (own.score > median).sum(), "n": len(own)}
+            )
+            rates.append(own.selected.mean())
+        for group, rate in zip(table["groups"], rates, strict=True):
+            assert group["impact_ratio"]["value"] == pytest.approx(rate / max(rates))
+        check_tests(table)
+
+
+def check_tests(table: dict[str, Any]) -> None:
+    """Fisher's p by summing the hypergeometric probabilities; the flips by trying one after another."""
+    best = max(table["groups"], key=lambda group: group["selected"]["share"])["selected"]
+    for group in table["groups"]:
+        own = group["selected"]
+        if own == best:
+            assert group["fisher_p"] is None
+            continue
+        n_hits, n = own["n_hits"], own["n"]
+        drawn = hypergeom(n + best["n"], n_hits + best["n_hits"], n)
+        chances = drawn.pmf(np.arange(n + 1))
+        assert group["fisher_p"] == pytest.approx(chances[chances <= chances[n_hits] * (1 + 1e-7)].sum(), abs=1e-12)
+        reaches = n_hits / n >= 0.8 * best["share"]
+        turned = (k for k in range(n + 1) if ((n_hits + (-k if reaches else k)) / n >= 0.8 * best["share"]) != reaches)
+        assert group["n_to_flip"] == next(turned)
+
+
+def test_tables_can_be_chosen_and_the_label_can_decide(command: Commands) -> None:
+    data = ("--data", str(DATA), "--schema", str(SCHEMA), "--protected", "sex,race")
+    result = command.json("figures", *data, "--by", "race", "--by", "race,sex")
+    assert [table["attributes"] for table in result["tables"]] == [["race"], ["race", "sex"]]
+    assert (result["source"], result["column"], result["median_score"]) == ("labels", "income", None)
+    frame = pd.read_csv(DATA)
+    counts = sorted(frame.groupby("race").size())
+    assert sorted(group["rows"] for group in result["tables"][0]["groups"]) == counts
+    assert all(group["scoring"] is None for table in result["tables"] for group in table["groups"])
+
+
+def test_a_run_of_figures_holds_when_it_is_looked_at_again(command: Commands) -> None:
+    run_id = command.json("figures", *INPUTS, "--protected", "sex")["run_id"]
+    result = command.json("runs", "verify", run_id)
+    assert {check["name"]: check["verdict"] for check in result["checks"]}["the figures"] == "holds"
+    assert result["failed"] == 0
+
+
+def test_more_attributes_than_can_be_read_together_are_left_out_and_named(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"group_{i}" for i in range(3)]
+    frame = pd.DataFrame({name: rng.integers(0, 40, 5000).astype(str) for name in names})
+    frame = frame.apply(lambda column: "g" + column)
+    frame["hired"] = rng.choice(["yes", "no"], 5000)
+    path = tmp_path / "many.csv"
+    frame.to_csv(path, index=False)
+    result = command.json("figures", "--data", str(path), "--protected", ",".join(names), "--favourable", "yes")
+    assert [len(table["attributes"]) for table in result["tables"]] == [1, 1, 1]
+    (note,) = result["notes"]
+    assert all(" and ".join(pair) in note for pair in combinations(names, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--by", "shoe_size"), "shoe_size"),
+        (("--by", "sex", "--by", "sex,sex"), "different attributes"),
+        (("--predictions", "income"), "--predictions"),
+    ],
+)
+def test_what_cannot_be_is_refused(command: Commands, options: tuple[str, ...], said: str) -> None:
+    assert command("figures", *INPUTS, "--protected", "sex", *options) == 2
+    assert said in command.err
+    assert "Traceback" not in command.err

@@ -322,6 +322,12 @@ class Schema:
         """Names of ``inputs``."""
         return tuple(column.name for column in self.inputs)
 
+    @cached_property
+    def as_model_sees(self) -> tuple[Any, ...]:
+        """What of it a model, and what is said of one, depend on."""
+        texts = tuple(column.name for column in self.columns if column.kind is Kind.TEXT and column.name != self.label)
+        return self.inputs, texts, self.label, self.favourable, self.positive, self.layout, self.model_input
+
     def index(self, name: str) -> int:
         """Position of an input in a row.
 

@@ -37,6 +37,8 @@ _SECONDS = 3.0
 """For asking the model about all variants of the people of each group."""
 _LEAST_F1 = 0.1
 """By which a group must tell more than everybody does."""
+_LEAST_PART = 0.05
+"""Of all who are affected, in a group that is told."""
 _FEW = 40
 """Of so few the set of values that fares worse is chosen and counted on the same."""
 _LEAST_APART = 0.2
@@ -137,7 +139,7 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
     for group in chosen:
         inside = all_hold(group.conditions, others)
         n, n_hits = int(inside.sum()), int(hits[inside].sum())
-        if n_hits and share_interval(n_hits, n)[0] > hits.mean():
+        if n_hits >= _LEAST_PART * hits.sum() and share_interval(n_hits, n)[0] > hits.mean():
             told.append(_told(group.conditions, others[inside & hits], n, n_hits, model, domain))
     return Affected(told, len(rows))
 

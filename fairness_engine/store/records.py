@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.models.fit.reading_state import card_in_words
@@ -223,6 +224,72 @@ class RulePin:
     run_id: str
     rule_index: int
     note: str
+    created: datetime
+
+
+class DecisionKind(StrEnum):
+    """What was decided about a finding."""
+
+    ACCEPT = "accept"
+    MEND = "mend"
+    STOP = "stop"
+    MORE_EVIDENCE = "more evidence"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided about a finding.
+
+    Args:
+        finding: its key.
+        kind: what was decided.
+        reason, name: why, and who.
+        expires: until when it holds; ``None`` without an end.
+        statement: the finding as it read then.
+        run_ids: its evidence then.
+    """
+
+    review_id: str
+    finding: str
+    kind: DecisionKind
+    reason: str
+    name: str
+    expires: date | None
+    statement: str
+    run_ids: tuple[str, ...]
+    created: datetime
+
+    def is_expired(self, today: date) -> bool:
+        """Whether it holds no more."""
+        return self.expires is not None and self.expires < today
+
+
+@dataclass(frozen=True)
+class Comment:
+    """What a person said of a finding."""
+
+    review_id: str
+    finding: str
+    name: str
+    text: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """A group of people that a review keeps under a name.
+
+    Args:
+        id: of it.
+        rules: one a column; see ``data.rule``.
+        source: where it was made, in words.
+    """
+
+    id: int
+    review_id: str
+    name: str
+    rules: tuple[Rule, ...]
+    source: str
     created: datetime
 
 

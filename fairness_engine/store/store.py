@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairness_engine.errors import RunError
+from fairness_engine.store.cohorts import CohortTable
+from fairness_engine.store.decisions import DecisionTable
 from fairness_engine.store.files import FileStore
 from fairness_engine.store.reviews import PinTable, ReviewTable
 from fairness_engine.store.runs import RunTable
@@ -16,7 +18,7 @@ from fairness_engine.store.tables import open_database
 from fairness_engine.store.versions import VersionTable
 
 
-class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
+class RunStore(FileStore, ReviewTable, PinTable, DecisionTable, CohortTable, RunTable, VersionTable):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

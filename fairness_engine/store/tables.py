@@ -201,6 +201,45 @@ rule_pins = Table(
     Column("created", Float, nullable=False),
 )
 
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("review_id", String(40), ForeignKey("reviews.id"), nullable=False, index=True),
+    Column("finding", String(300), nullable=False),
+    Column("decision", String(20), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("expires", String(10)),
+    Column("statement", Text, nullable=False),
+    Column("run_ids", JSON, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""What people decided about findings. Lines are added and never changed: the last one of a finding holds."""
+
+comments = Table(
+    "comments",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("review_id", String(40), ForeignKey("reviews.id"), nullable=False, index=True),
+    Column("finding", String(300), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+cohorts = Table(
+    "cohorts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("review_id", String(40), ForeignKey("reviews.id"), nullable=False, index=True),
+    Column("name", String(200), nullable=False),
+    Column("rules", JSON, nullable=False),
+    Column("source", String(200), nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Groups of people that a review keeps under a name: rules on columns."""
+
 versions = Table(
     "versions",
     metadata,

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.data.schema import number_text
+from fairness_engine.data.rule import Rule
+from fairness_engine.data.schema import Kind, Schema, number_text
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.result import RuleResult
@@ -65,6 +66,43 @@ def group_words_of_json(attributes: Sequence[RuleAttribute], rules: Sequence[Map
     """
     by_name = {attribute.name: attribute for attribute in attributes}
     return _group([_Part(by_name[rule["column"]], _values_of_json(by_name[rule["column"]], rule)) for rule in rules])
+
+
+def words_of_rules(schema: Schema, rules: Sequence[Rule]) -> str:
+    """A group of people by rules of any kind, cut anywhere; ``everybody`` without any.
+
+    Args:
+        schema: of the columns that the rules are on.
+        rules: one a column at most.
+    """
+    parts = [_part_of(schema, rule) for rule in rules]
+    return _group([part for part in parts if part is not None]) or "everybody"
+
+
+def conditions_of_rules(schema: Schema, rules: Sequence[Rule]) -> str:
+    """What people of a group have in common, with names: ``age 27 or over, hours per week 39 or less``."""
+    parts = [part for part in (_part_of(schema, rule) for rule in rules) if part is not None]
+    return ", ".join(f"age {part.text.removeprefix('aged ')}" if part.is_age else part.named_text for part in parts)
+
+
+def _part_of(schema: Schema, rule: Rule) -> _Part | None:
+    """A rule among the values that it parts its column into; ``None`` where it takes all of them."""
+    if "term" in rule:
+        return _Part(RuleAttribute(rule["column"], TERM, (rule["term"],)), np.array([0]))
+    column = schema.column(rule["column"])
+    if "values" in rule:
+        places = [column.labels.index(label) for label in rule["values"]]
+        return _Part(RuleAttribute(column.name, column.kind, column.labels), np.array(places, dtype=np.int64))
+    low, high = float(rule["low"]), float(rule["high"])
+    step = 1.0 if column.kind is Kind.INTEGER else 0.0
+    below = [(column.low, low - step)] if low > column.low else []
+    above = [(high + step, column.high)] if high < column.high else []
+    ranges = [*below, (low, high), *above]
+    if len(ranges) == 1:
+        return None
+    lows, highs = zip(*ranges, strict=True)
+    attribute = RuleAttribute(column.name, column.kind, ("",) * len(ranges), lows, highs)
+    return _Part(attribute, np.array([len(below)]))
 
 
 def sentence(result: RuleResult, position: int, favourable: str = "favourable") -> str:
@@ -154,6 +192,12 @@ class _Part:
             return f"{name} = {values}"
         is_not = values.startswith(_NOT) and self.follows_noun
         return f"{_NOT}{name} {values.removeprefix(_NOT)}" if is_not else f"{name} {values}"
+
+    @property
+    def named_text(self) -> str:
+        """With the attribute's name, also where the words alone would do: ``sex Female``."""
+        name = plain_name(self.attribute.name)
+        return self.text if self.text.startswith((name, _NOT)) else f"{name} {self.text}"
 
     def _labels_text(self) -> str:
         labels = self.attribute.labels

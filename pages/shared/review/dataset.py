@@ -140,7 +140,7 @@ def with_schema(review: Review, schema: Schema) -> Review:
     if old is not None and old.favourable is None and schema.favourable is not None:
         fit = _with_favourable(fit, schema)
         old = replace(old, favourable=schema.favourable)
-    is_same = old is not None and as_model_sees(old) == as_model_sees(schema)
+    is_same = old is not None and old.as_model_sees == schema.as_model_sees
     is_kept = is_without_model(review) or (is_same and knows_use_of(replace(review, fit=fit), schema.protected))
     return replace(review, schema=schema, scope=scope, fit=fit if is_kept else None)
 
@@ -172,13 +172,6 @@ def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
     if text_review.FIT_KEY in (review.fit or {}) or is_without_model(review):
         return True
     return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
-
-
-def as_model_sees(schema: Schema) -> tuple[Any, ...]:
-    """What of a schema a model and what is said of it depend on."""
-    texts = text_review.text_columns(schema)
-    said = (schema.positive, schema.layout, schema.model_input)
-    return schema.inputs, texts, schema.label, schema.favourable, *said
 
 
 def read_schema(content: bytes, name: str) -> Schema:

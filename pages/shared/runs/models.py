@@ -15,7 +15,6 @@ import streamlit as st
 from fairness_engine.data.links.spelling import link_text
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
-from pages.shared.review import dataset
 from pages.shared.runs import phrases
 from pages.shared.runs.kinds import view_of
 
@@ -97,8 +96,8 @@ def _fit_of(review: Review, config: RunConfig) -> dict[str, Any] | None:
     store = session.store()
     states = [store.review(review.id), *(before for before, _ in store.states_before(review.id))]
     of_model = [one for one in states if one.fit is not None and one.model_id == config.model_id]
-    seen = dataset.as_model_sees(config.schema)
-    of_columns = [one for one in of_model if one.schema is not None and dataset.as_model_sees(one.schema) == seen]
+    seen = config.schema.as_model_sees
+    of_columns = [one for one in of_model if one.schema is not None and one.schema.as_model_sees == seen]
     return of_columns[0].fit if of_columns else None
 
 
@@ -122,7 +121,7 @@ def _notes(review: Review, run: RunRecord) -> list[str]:
     found = [model_note(review, run)]
     if review.data_id is not None and config.data_id != review.data_id:
         found.append(OTHER_DATA)
-    elif review.schema is not None and dataset.as_model_sees(config.schema) != dataset.as_model_sees(review.schema):
+    elif review.schema is not None and config.schema.as_model_sees != review.schema.as_model_sees:
         found.append(OTHER_COLUMNS)
     if not view_of(config).has_own_attributes and not _is_of_scope(review, config):
         found.append(OTHER_SCOPE)

@@ -1,0 +1,159 @@
+"""All that a review's runs say, in the order in which it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.findings import groups, people, shares
+from fairness_engine.findings.evidence import Sorted, sort_runs
+from fairness_engine.findings.finding import (
+    MAX_CARDS,
+    Action,
+    Evidence,
+    Figure,
+    Finding,
+    Findings,
+    Level,
+    Place,
+    Subject,
+)
+from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, RETRAIN, RULES, SEARCH
+from fairness_engine.search.techniques.data_scan import DATA_SCAN
+from fairness_engine.store.records import Review, RunRecord
+from fairness_engine.store.store import RunStore
+from fairness_engine.wording import share
+
+_ORDER = list(Subject)
+
+
+def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | None = None) -> Findings:
+    """Read what the runs of a review left, and put it into cards.
+
+    Cards come by what they are about (see ``Subject``), among equals those that concern most first: an order of numbers
+    alone would change with every seed.
+
+    Args:
+        store, review: whose.
+        runs: of it; read from the store where none are given.
+    """
+    known = sort_runs(store, review, runs)
+    favourable = favourable_name(review.schema)
+    searches = known.of(SEARCH)
+    scans = [one for one in searches if people.is_scan(one)]
+    ignored = ignored_by(review, known)
+    rule_cards, rules_tried = groups.rule_cards(store, known.of(RULES), favourable, ignored)
+    figure_cards, figures_tried = groups.figure_cards(known.of(FIGURES), favourable, ignored)
+    cards = [
+        *people.whom_cards(searches, favourable),
+        *rule_cards,
+        *people.people_cards(searches),
+        *shares.share_cards(known.of(ESTIMATE), scans),
+        *shares.proof_cards(known.of(CERTIFY)),
+        *shares.count_cards(known.of(COUNT)),
+        *figure_cards,
+        *_retrained_cards(store, known),
+    ]
+    cards.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
+    tried = [
+        *people.tried_by(searches),
+        *shares.tried_by_shares(known.of(ESTIMATE), known.of(COUNT), known.of(CERTIFY)),
+        *rules_tried,
+        *figures_tried,
+    ]
+    return Findings(
+        tuple(cards[:MAX_CARDS]),
+        max(0, len(cards) - MAX_CARDS),
+        tuple(tried),
+        missing_of(review, known),
+        known.active,
+        known.broken,
+        known.earlier,
+    )
+
+
+def favourable_name(schema: Schema | None) -> str:
+    """What the outcome that is good for the person is called."""
+    if schema is None or schema.favourable is None:
+        return "favourable"
+    label = next((column for column in schema.columns if column.name == schema.label), None)
+    if label is not None and label.codes:
+        by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
+        return by_code.get(str(schema.favourable), str(schema.favourable))
+    return str(schema.favourable)
+
+
+def ignored_by(review: Review, known: Sorted) -> frozenset[str]:
+    """Protected attributes on which no decision about the data's people depends: the model does not take them, it is
+    proved of everybody, or everybody of the data was asked.
+    """
+    told = set((review.fit or {}).get("not_taken") or ())
+    for one in known.current:
+        found = one.results
+        proof, scan, drawn, counted = found.certification, found.scan, found.share, found.count
+        is_so = proof is not None and proof.falsified == 0 and proof.undecided == 0
+        is_so |= scan is not None and scan.n_tested == scan.n_people > 0 and not one.run.n_found
+        is_so |= drawn is not None and drawn.distribution == "data" and drawn.n > 0 and drawn.high == 0
+        is_so |= counted is not None and counted.n_discriminatory == 0
+        if is_so and not one.scope.limits and not one.scope.excluded and not one.scope.bins:
+            told |= set(one.scope.protected)
+    return frozenset(told)
+
+
+def missing_of(review: Review, known: Sorted) -> tuple[Evidence, ...]:
+    """What a whole assessment would look at, and nobody has: neither done nor at work."""
+    wanted = _wanted(review)
+    there = {_evidence_of(run) for run in known.active} | {_evidence_of(one.run) for one in known.current}
+    return tuple(one for one in wanted if one not in there)
+
+
+def _wanted(review: Review) -> tuple[Evidence, ...]:
+    if review.schema is None or review.scope is None:
+        return ()
+    protected = set(review.scope.protected)
+    if any(column.kind is Kind.TEXT and column.name in protected for column in review.schema.columns):
+        return (Evidence.RULES,)
+    if review.model_id is None:
+        return (Evidence.RULES, Evidence.FIGURES)
+    return tuple(Evidence)
+
+
+def _evidence_of(run: RunRecord) -> Evidence | None:
+    config = run.config
+    if SEARCH.has(config):
+        return Evidence.SCAN if config.technique == DATA_SCAN else Evidence.SEARCH
+    named = {ESTIMATE: Evidence.SHARE, COUNT: Evidence.SHARE, RULES: Evidence.RULES}
+    named |= {CERTIFY: Evidence.PROOF, FIGURES: Evidence.FIGURES}
+    return next((evidence for kind, evidence in named.items() if kind.has(config)), None)
+
+
+def _retrained_cards(store: RunStore, known: Sorted) -> list[Finding]:
+    """The newest retraining that made a model."""
+    for one in known.of(RETRAIN):
+        found = one.results.retrained
+        after, before = one.results.after, one.results.before
+        if found is None or not found.has_model or after is None or before is None:
+            continue
+        version = store.version(one.run.id)
+        state = "kept" if version is not None and version.state.value == "kept" else "waits for a decision"
+        change = one.results.changes
+        figure = None
+        if change is not None:
+            figure = Figure(after.data.share, after.data.low, after.data.high)
+        said = f"{found.why} Of held-out people {share(after.data.share, after.data.low, after.data.high)} are decided "
+        said += f"otherwise, {share(before.data.share, before.data.low, before.data.high)} before."
+        return [
+            Finding(
+                key=f"retrained|{one.run.id}",
+                subject=Subject.RETRAINED,
+                level=Level.ESTIMATED,
+                title=f"A retrained model ({found.verdict.value}) {state}",
+                sentence=said,
+                n=after.data.n,
+                population="held-out people of the data",
+                run_ids=(one.run.id,),
+                action=Action(Place.RETRAIN, one.run.id, "See what it came to"),
+                figure=figure,
+            )
+        ]
+    return []

@@ -1,0 +1,265 @@
+"""Cards of groups: rule sets, identity terms, and classical group figures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairness_engine.errors import RunError
+from fairness_engine.findings.evidence import Evidence
+from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
+from fairness_engine.groups.figures.report import FOUR_FIFTHS, Bounded, FigureVerdict, GroupRates, GroupTable
+from fairness_engine.groups.figures.significance import against_best
+from fairness_engine.groups.rule_sets.mining import NO_RULE
+from fairness_engine.groups.rule_sets.phrases import group_text, interval_text, sentence
+from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.groups.rule_sets.settings import Source
+from fairness_engine.runs.kinds import FIGURES, RULES
+from fairness_engine.runs.writers.rule_sets import stored_rules
+from fairness_engine.store.store import RunStore
+from fairness_engine.wording import count, counted, listed, share
+
+MAX_RULE_CARDS = 3
+MAX_FIGURE_CARDS = 3
+LEAST_DIFFERENCE = 0.02
+"""Of favourable shares that makes a card: with many rows, or with exact counts, every trifle is certain."""
+
+
+def rule_cards(
+    store: RunStore, runs: list[Evidence], favourable: str, ignored: frozenset[str]
+) -> tuple[list[Finding], list[Tried]]:
+    """The groups that fare worse for certain, of the newest run of each choice of attributes; what found none. A group
+    by attributes that no decision depends on differs through other columns: it claims nothing of the model.
+
+    Args:
+        ignored: attributes of which it is known that no decision about the data's people depends on them.
+    """
+    cards: list[Finding] = []
+    tried: list[Tried] = []
+    seen = set()
+    for one in runs:
+        settings = RULES.settings(one.run.config)
+        asked = (one.scope.protected, settings.source, settings.predictions, settings.text_column)
+        if asked in seen:
+            continue
+        seen.add(asked)
+        try:
+            result = stored_rules(store, one.run.id)
+        except RunError:
+            continue
+        scored = result.scored
+        is_own = (scored.head == np.arange(len(scored))) | (scored.head < 0)
+        certain = np.flatnonzero(is_own & scored.is_harmed & (scored.low >= LEAST_DIFFERENCE) & (scored.is_rest == 0))
+        if not len(certain):
+            tried.append(_no_rule(one, result))
+        elif settings.source is Source.MODEL and set(one.scope.protected) <= ignored:
+            tried.append(_through_others(one, result, int(certain[0]), favourable))
+        else:
+            cards += [_rule_card(one, result, position, favourable) for position in _apart(result, certain.tolist())]
+    return cards, tried
+
+
+def _apart(result: RuleResult, positions: list[int]) -> list[int]:
+    """A few of the highest rule sets, without those that hold, or are held by, one before: they say less of the same
+    people.
+    """
+    chosen: list[int] = []
+    for position in positions:
+        if len(chosen) < MAX_RULE_CARDS and not any(_is_nested(result, position, other) for other in chosen):
+            chosen.append(position)
+    return chosen
+
+
+def _is_nested(result: RuleResult, one: int, other: int) -> bool:
+    values = [[_values(result, position, i) for i in range(len(result.attributes))] for position in (one, other)]
+    pairs = list(zip(*values, strict=True))
+    return all(a <= b for a, b in pairs) or all(b <= a for a, b in pairs)
+
+
+def _values(result: RuleResult, position: int, i: int) -> set[int]:
+    rule = int(result.scored.rules[position, i])
+    attribute = result.attributes[i]
+    return set(range(attribute.n_values)) if rule == NO_RULE else set(attribute.values_of(rule).tolist())
+
+
+def _through_others(one: Evidence, result: RuleResult, position: int, favourable: str) -> Tried:
+    said = (
+        f"The largest difference: {sentence(result, position, f'“{favourable}”')}, {interval_text(result, position)}."
+    )
+    return Tried(
+        "Rule sets of attributes that no decision depends on",
+        said,
+        "Groups fare differently through other columns, which their people differ in.",
+        f"That the model decides by {one.protected}: no person of the data gets another decision with another value.",
+        (one.run.id,),
+        Level.RULE,
+    )
+
+
+def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str) -> Finding:
+    scored = result.scored
+    settings = RULES.settings(one.run.config)
+    who = group_text(result, position)
+    people = "texts" if settings.text_column else "rows"
+    n_rows = int(scored.n_rows[position])
+    score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
+    joint = f"the interval holds for all {counted(len(scored), 'group')} tried together" if len(scored) > 1 else ""
+    said = f"{_capital(sentence(result, position, f'“{favourable}”'))}. "
+    said += f"The difference is {interval_text(result, position)}{f'; {joint}' if joint and low != high else ''}."
+    facts = [
+        f"{count(n_rows)} of the {count(result.n_rows)} {people} are in this group ({share(n_rows / result.n_rows)})."
+    ]
+    if settings.source is Source.LABELS:
+        facts.append(f"Decided by the column '{settings.predictions or one.run.config.schema.label}', not by a model.")
+    else:
+        facts.append(
+            f"Shares are of {count(int(scored.n_inside[position]))} samples inside and "
+            f"{count(int(scored.n_outside[position]))} outside."
+        )
+    return Finding(
+        key=f"rule|{who}"[:300],
+        subject=Subject.GROUP,
+        level=Level.RULE,
+        title=f"{_capital(who)}: {100 * score:.1f} points less often “{favourable}”",
+        sentence=said,
+        n=int(scored.n_inside[position] + scored.n_outside[position]),
+        population=f"{people} of the data",
+        run_ids=(one.run.id,),
+        action=Action(Place.GROUPS, one.run.id, "See the group", position + 1),
+        figure=Figure(score, low, high),
+        facts=tuple(facts),
+        weight=score * n_rows / result.n_rows,
+    )
+
+
+def _no_rule(one: Evidence, result: RuleResult) -> Tried:
+    settings = RULES.settings(one.run.config)
+    n = counted(len(result.scored), "group")
+    least = share(settings.support)
+    return Tried(
+        "Rule sets",
+        f"{n} of {least} of the {'texts' if settings.text_column else 'rows'} or more, on {one.protected}.",
+        f"No group whose favourable share is lower by {100 * LEAST_DIFFERENCE:g} points or more for certain.",
+        f"Anything of smaller groups, differences inside the intervals, or other attributes than {one.protected}.",
+        (one.run.id,),
+        Level.RULE,
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- group figures ------------------------------------------------------------------------------
+
+
+def figure_cards(runs: list[Evidence], favourable: str, ignored: frozenset[str]) -> tuple[list[Finding], list[Tried]]:
+    """The tables that are flagged, each by its surest group; those of attributes that no decision depends on claim
+    nothing of the model, and are told apart.
+
+    Args:
+        ignored: as for ``rule_cards``.
+    """
+    cards: dict[tuple[object, ...], Finding] = {}
+    tried: list[Tried] = []
+    for one in runs[:1] + [run for run in runs[1:] if _source(run) != _source(runs[0])]:
+        figures = one.results.figures
+        if figures is None:
+            continue
+        flagged = [table for table in figures.read().tables if table.verdict is FigureVerdict.FLAG]
+        claims = [table for table in flagged if _source(one) is Source.LABELS or not set(table.attributes) <= ignored]
+        for table in sorted(claims, key=lambda table: len(table.attributes))[:MAX_FIGURE_CARDS]:
+            cards.setdefault((table.attributes, _source(one)), _figure_card(one, table, favourable))
+        rest = [table for table in figures.read().tables if table not in claims]
+        if not claims or len(rest) < len(figures.read().tables):
+            tried += _unflagged(one, rest, [table for table in flagged if table not in claims])
+    return list(cards.values()), tried
+
+
+def _source(one: Evidence) -> Source:
+    return FIGURES.settings(one.run.config).source
+
+
+def _worst(table: GroupTable) -> tuple[GroupRates, Bounded]:
+    """The group whose impact ratio lies below four fifths for surest."""
+    flagged = [(g, g.impact) for g in table.groups if g.impact is not None and g.verdict is FigureVerdict.FLAG]
+    return min(flagged, key=lambda each: each[1].high)
+
+
+def group_name(table: GroupTable, group: GroupRates) -> str:
+    """``Female, Black``; a range says of what: ``age 18 to 29``."""
+    named = zip(table.attributes, group.labels, strict=True)
+    return ", ".join(f"{name} {label}" if label[:1].isdigit() else label for name, label in named)
+
+
+def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
+    group, impact = _worst(table)
+    best = table.most_favoured
+    assert best is not None, "a flagged table has one"
+    own, other = group.selection, best.selection
+    names = group_name(table, group), group_name(table, best)
+    said = (
+        f"{names[0]}: {share(own.share, own.low, own.high)} get “{favourable}” ({count(own.n_hits)} of "
+        f"{count(own.n)}), {names[1]}: {share(other.share, other.low, other.high)} ({count(other.n_hits)} "
+        f"of {count(other.n)}). Impact ratio {impact.value:.2f} ({impact.low:.2f} to {impact.high:.2f}): all of the "
+        f"interval lies below {FOUR_FIFTHS:g}, a convention and no law."
+    )
+    facts = []
+    tested = against_best(table, group)
+    if tested is not None:
+        p = "below 0.001" if tested[0] < 0.001 else f"{tested[0]:.3f}"
+        facts.append(
+            f"Fisher's exact test: p {p}; {counted(tested[1], 'decision')} would have to be different to reach it."
+        )
+    n_flagged = sum(each.verdict is FigureVerdict.FLAG for each in table.groups)
+    if n_flagged > 1:
+        facts.append(f"{n_flagged} of {len(table.groups)} groups lie below it for certain.")
+    if table.n_unknown:
+        facts.append(f"{counted(table.n_unknown, 'row')} have no known {listed(table.attributes)} and are left out.")
+    whose = "as the data has it" if _source(one) is Source.LABELS else "as the model decides"
+    return Finding(
+        key=f"figures|{','.join(table.attributes)}|{_source(one).value}",
+        subject=Subject.FIGURES,
+        level=Level.ESTIMATED,
+        title=f"Impact ratio {impact.value:.2f}: {names[0]} against {names[1]}",
+        sentence=said,
+        n=own.n + other.n,
+        population=f"rows of the data, {whose}",
+        run_ids=(one.run.id,),
+        action=Action(Place.FIGURES, one.run.id, "See the figures"),
+        figure=Figure(impact.value, impact.low, impact.high),
+        facts=tuple(facts),
+        weight=(1.0 - impact.value) / len(table.attributes),
+    )
+
+
+def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[GroupTable]) -> list[Tried]:
+    tried = []
+    quiet = [table for table in tables if table not in through_others]
+    if quiet:
+        names = listed([" and ".join(table.attributes) for table in quiet])
+        passed = [table for table in quiet if table.verdict is FigureVerdict.PASS]
+        tried.append(
+            Tried(
+                "Group figures",
+                f"Groups by {names}, {counted(one.run.n_tried, 'row')}.",
+                "No impact ratio lies below four fifths for certain"
+                + (f"; {len(passed)} of {len(quiet)} tables pass for certain." if passed else "."),
+                "That groups are treated alike: small groups settle nothing, and a rate says nothing of individuals.",
+                (one.run.id,),
+                Level.ESTIMATED,
+            )
+        )
+    if through_others:
+        worst = [(table, *_worst(table)) for table in through_others]
+        names = listed([f"{group_name(table, group)} {impact.value:.2f}" for table, group, impact in worst])
+        tried.append(
+            Tried(
+                "Group figures of attributes that no decision depends on",
+                f"Impact ratios below four fifths for certain: {names}.",
+                "Groups fare differently through other columns, which their people differ in.",
+                "That the model decides by them: no person of the data gets another decision with another value.",
+                (one.run.id,),
+                Level.ESTIMATED,
+            )
+        )
+    return tried

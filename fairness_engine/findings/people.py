@@ -1,0 +1,248 @@
+"""Cards of searches: for whom a protected attribute changes the decision, and whom a search found."""
+
+from __future__ import annotations
+
+from fairness_engine.data.rule import Rule
+from fairness_engine.explanation.results import AffectedGroup
+from fairness_engine.findings.evidence import Evidence
+from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
+from fairness_engine.groups.rule_sets.phrases import conditions_of_rules, words_of_rules
+from fairness_engine.intervals import share_interval
+from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.search.techniques.data_scan import DATA_SCAN
+from fairness_engine.wording import count, counted, listed, share
+
+_FEW = 0.02
+"""Of people for whom an attribute is enough; below it they are the exception."""
+
+
+def technique_title(one: Evidence) -> str:
+    """What the technique of a search is called."""
+    technique = TECHNIQUES.get(one.run.config.technique)
+    return technique.title if technique else one.run.config.technique
+
+
+def is_scan(one: Evidence) -> bool:
+    """Whether it tested the data's people as they come."""
+    return one.run.config.technique == DATA_SCAN
+
+
+# --- for whom -----------------------------------------------------------------------------------
+
+
+def whom_cards(searches: list[Evidence], favourable: str) -> list[Finding]:
+    """For whom it matters and who fares worse: by the newest scan of the data, whose counts are shares; else by the
+    search that found most, whose are not.
+    """
+    scans = [one for one in searches if is_scan(one) and one.results.affected is not None]
+    if scans:
+        groups = scans[0].results.affected.groups if scans[0].results.affected else []
+        told = groups[1:] or groups[:1]
+        return [_group_card(scans[0], group, favourable) for group in told]
+    others = [one for one in searches if one.results.affected is not None]
+    if not others:
+        return []
+    best = max(others, key=lambda one: one.run.n_found)
+    return [_found_card(best, favourable)]
+
+
+def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding:
+    schema = one.run.config.schema
+    where = conditions_of_rules(schema, group.rules)
+    who = f"people with {where}" if where else "people"
+    figure = Figure(group.n_hits / group.n, *share_interval(group.n_hits, group.n))
+    text = share(figure.value, figure.low, figure.high)
+    sentence = (
+        f"Of the data's {who}, {text} get another decision when {one.nothing_but} changes: {count(group.n_hits)} of "
+        f"{count(group.n)}."
+    )
+    return Finding(
+        key=_key(one, group),
+        subject=Subject.WHOM,
+        level=Level.ESTIMATED,
+        title=_title(one, group, where),
+        sentence=sentence,
+        n=group.n,
+        population=f"{who} of the data",
+        run_ids=(one.run.id,),
+        action=Action(Place.PAIRS, one.run.id, "See these people"),
+        figure=figure,
+        facts=_facts(one, group, favourable),
+        weight=group.n_hits / max(1, (one.results.affected.groups[0].n if one.results.affected else group.n)),
+    )
+
+
+def _found_card(one: Evidence, favourable: str) -> Finding:
+    assert one.results.affected is not None, "chosen by it"
+    group = one.results.affected.groups[0]
+    sentence = (
+        f"Of those whom {technique_title(one)} found, {count(group.n_judged)} were looked at with every protected "
+        "value. A search chooses whom to try, so nothing of this is a share of the population."
+    )
+    return Finding(
+        key=_key(one, group),
+        subject=Subject.WHOM,
+        level=Level.FOUND,
+        title=_title(one, group, ""),
+        sentence=sentence,
+        n=group.n_judged,
+        population=f"people found by {technique_title(one)}",
+        run_ids=(one.run.id,),
+        action=Action(Place.PAIRS, one.run.id, "See these people"),
+        facts=_facts(one, group, favourable),
+    )
+
+
+def _key(one: Evidence, group: AffectedGroup) -> str:
+    """What the card is about: attributes and who fares worse, not where exactly a range was cut."""
+    columns = ",".join(sorted(rule["column"] for rule in group.rules))
+    worse = words_of_rules(one.run.config.schema, group.worse) if group.worse else ""
+    return f"whom|{','.join(one.scope.protected)}|{worse}|{columns}"[:300]
+
+
+def _title(one: Evidence, group: AffectedGroup, where: str) -> str:
+    """``Women fare worse, with education years 16 or more, hours per week 39 or less``."""
+    worse = f"{_capital(words_of_rules(one.run.config.schema, group.worse))} fare worse" if group.worse else ""
+    enough = [name for name in one.scope.protected if group.alone.get(name, 0) > _FEW * group.n_judged]
+    head = worse or f"{_capital(listed(enough or list(one.scope.protected)))} changes decisions, in both directions"
+    return f"{head}, with {where}" if where else head
+
+
+def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, ...]:
+    facts = []
+    if len(one.scope.protected) > 1:
+        facts.append(alone_sentence(group, one.scope.protected))
+    if group.worse:
+        harmed, others = group.n_worse_harmed / group.n_worse, group.n_others_harmed / group.n_others
+        who = words_of_rules(one.run.config.schema, group.worse)
+        unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
+        facts.append(
+            f"With all else equal, {who} {unlike} (not “{favourable}”) in {share(harmed)} of these cases, the other "
+            f"protected values in {share(others)}."
+        )
+    return tuple(facts)
+
+
+def alone_sentence(group: AffectedGroup, protected: tuple[str, ...]) -> str:
+    """For how many another value of one attribute alone is enough: ``Another sex alone is enough for all of them;
+    another race alone for none.``
+    """
+    parts: list[str] = []
+    for name in protected:
+        n = group.alone.get(name, 0)
+        whom = "all of them" if n == group.n_judged else "none" if not n else f"{count(n)} of {count(group.n_judged)}"
+        parts.append(f"another {name} alone {'is enough for ' if not parts else 'for '}{whom}")
+    return f"{_capital('; '.join(parts))}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def worse_rules(one: Evidence) -> list[Rule]:
+    """The protected values that fare worse among all that a search found; empty where none do."""
+    return one.results.affected.groups[0].worse if one.results.affected is not None else []
+
+
+# --- who was found ------------------------------------------------------------------------------
+
+
+def people_cards(searches: list[Evidence]) -> list[Finding]:
+    """One card for each choice of protected attributes, of the search that found most."""
+    found = [one for one in searches if one.run.n_found]
+    cards = []
+    for protected in dict.fromkeys(one.scope.changing for one in found):
+        same = sorted((one for one in found if one.scope.changing == protected), key=lambda one: -one.run.n_found)
+        cards.append(_people_card(same))
+    return cards
+
+
+def _people_card(same: list[Evidence]) -> Finding:
+    best = same[0]
+    run = best.run
+    name = technique_title(best)
+    whose = "people of the data" if is_scan(best) else "people"
+    sentence = (
+        f"{name} found {counted(run.n_found, 'person', 'people')} whose decision changes when {best.nothing_but} "
+        f"changes, among {count(run.n_tried)} tried. Every pair was passed through the model again"
+    )
+    sentence += "." if is_scan(best) else "; the search chose whom to try, so this is no share."
+    facts = [*_plausible_fact(best), *_severe_fact(best)]
+    if len(same) > 1:
+        others = listed([f"{technique_title(one)} ({count(one.run.n_found)})" for one in same[1:]], most=5)
+        facts.append(f"Also found: {others}.")
+    return Finding(
+        key=f"people|{','.join(best.scope.changing)}",
+        subject=Subject.PEOPLE,
+        level=Level.FOUND,
+        title=f"{count(run.n_found)} {whose} found who are decided otherwise when {best.nothing_but} changes",
+        sentence=sentence,
+        n=run.n_tried,
+        population=f"individuals that {name} tried",
+        run_ids=tuple(one.run.id for one in same),
+        action=_first_pair(best),
+        facts=tuple(facts),
+        weight=float(run.n_found),
+    )
+
+
+def _plausible_fact(one: Evidence) -> list[str]:
+    measured = one.results.plausibility
+    if measured is None or measured.n_plausible is None or not measured.n_measured:
+        return []
+    n = measured.n_measured
+    return [
+        f"Both people could exist in {count(measured.n_plausible)} of {counted(n, 'pair')} "
+        f"({share(measured.n_plausible / n)})."
+    ]
+
+
+def _severe_fact(one: Evidence) -> list[str]:
+    if one.results.severity is None or not one.results.severity.top:
+        return []
+    worst = one.results.severity.top[0]
+    alike = counted(worst.similar_rows, "person", "people")
+    return [
+        f"Most severe: pair {count(worst.pair)}, {worst.variants_unlike} of {worst.n_variants} variants decided unlike "
+        f"the others, scores up to {worst.gap:.3g} apart; {alike} of the data are like them."
+    ]
+
+
+def _first_pair(one: Evidence) -> Action:
+    severity = one.results.severity
+    number = severity.top[0].pair if severity is not None and severity.top else 1
+    return Action(Place.PAIRS, one.run.id, "See the pair for whom it matters most", number)
+
+
+# --- nothing found ------------------------------------------------------------------------------
+
+
+def tried_by(searches: list[Evidence]) -> list[Tried]:
+    """Searches that found nobody."""
+    return [_tried(one) for one in searches if not one.run.n_found]
+
+
+def _tried(one: Evidence) -> Tried:
+    run = one.run
+    said = (
+        f"{counted(run.n_tried, 'individual')} tried with {count(run.evaluations)} rows evaluated (seed "
+        f"{run.config.seed}); none found within the budget."
+    )
+    scan = one.results.scan
+    level = None
+    if scan is not None and scan.n_tested == scan.n_people:
+        level = Level.FOUND
+        shows = (
+            f"None of the {counted(scan.n_people, 'person', 'people')} of the data gets another decision when "
+            f"{one.nothing_but} changes."
+        )
+        rest = "Anything about people who are not in the data."
+    elif run.config.technique == "random" and run.n_tried:
+        level = Level.ESTIMATED
+        high = share_interval(0, run.n_tried)[1]
+        shows = f"Among people drawn at random the share is {share(0.0, 0.0, high)}, with 95 % confidence."
+        rest = "That there are none, or how many the data has."
+    else:
+        shows = "Nothing of how many there are: the search chose whom to try."
+        rest = "That there are none."
+    return Tried(technique_title(one), said, shows, rest, (run.id,), level)

@@ -1,0 +1,240 @@
+"""Cards of how many: estimates, exact counts and proofs."""
+
+from __future__ import annotations
+
+from fairness_engine.certification.results import Certification
+from fairness_engine.explanation.results import AffectedGroup
+from fairness_engine.findings.evidence import Evidence
+from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
+from fairness_engine.findings.people import alone_sentence, is_scan
+from fairness_engine.intervals import share_interval
+from fairness_engine.measures.results import Share
+from fairness_engine.oracle.domain import Distribution
+from fairness_engine.wording import bounded_share, count, counted, magnitude, proved_shares, share
+
+_WHOM = {
+    "data": "the data's people",
+    "uniform": "all individuals of the domain",
+    "perturbed": "the data's people with one value moved",
+}
+_DRAWN = {
+    "data": "drawn from the data's rows",
+    "uniform": "drawn evenly from the domain",
+    "perturbed": "drawn from the data's rows, with one value moved",
+}
+
+
+def share_cards(estimates: list[Evidence], scans: list[Evidence]) -> list[Finding]:
+    """One card for each choice of attributes and population, the data's people first; they come from a scan where
+    nobody made an estimate.
+    """
+    cards: dict[tuple[str, ...], Finding] = {}
+    order = [Distribution.DATA, Distribution.UNIFORM, Distribution.PERTURBED]
+    for one in sorted(estimates, key=lambda one: order.index(one.run.config.distribution)):
+        found = one.results.share
+        key = (*one.scope.changing, one.run.config.distribution.value)
+        if found is not None and found.n_hits and key not in cards:
+            cards[key] = _share_card(one, found, found.distribution)
+    for one in scans:
+        affected = one.results.affected
+        key = (*one.scope.changing, Distribution.DATA.value)
+        if affected is not None and affected.is_of_data and key not in cards:
+            cards[key] = _scan_card(one, affected.groups[0])
+    return list(cards.values())
+
+
+def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
+    is_exact = found.low == found.high
+    said = f"{_text(found)} of {_WHOM[distribution]} get another decision when {one.nothing_but} changes: "
+    said += f"{count(found.n_hits)} of {counted(found.n, 'person', 'people')} {_DRAWN[distribution]}"
+    said += "; these are all there are, so there is no interval." if is_exact else "."
+    facts = []
+    plausible = one.results.plausible_share
+    if plausible is not None and plausible.n:
+        facts.append(
+            f"With two people who could exist: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}."
+        )
+    return _card(
+        one, f"share|{distribution}", Figure(found.share, found.low, found.high), found.n, said, facts, distribution
+    )
+
+
+def _text(found: Share) -> str:
+    """With its interval, where it has one."""
+    return share(found.share) if found.low == found.high else share(found.share, found.low, found.high)
+
+
+def _scan_card(one: Evidence, group: AffectedGroup) -> Finding:
+    low, high = share_interval(group.n_hits, group.n)
+    said = (
+        f"{share(group.n_hits / group.n, low, high)} of the data's people get another decision when {one.nothing_but} "
+        f"changes: {count(group.n_hits)} of {counted(group.n, 'person', 'people')} of the data scan, the half that "
+        "chose no group."
+    )
+    facts = [alone_sentence(group, one.scope.protected)] if len(one.scope.protected) > 1 else []
+    return _card(one, "share|data", Figure(group.n_hits / group.n, low, high), group.n, said, facts, "data")
+
+
+def _card(
+    one: Evidence, key: str, figure: Figure, n: int, sentence: str, facts: list[str], distribution: str
+) -> Finding:
+    return Finding(
+        key=f"{key}|{','.join(one.scope.changing)}",
+        subject=Subject.SHARE,
+        level=Level.ESTIMATED,
+        title=f"{share(figure.value)} of {_WHOM[distribution]} are decided otherwise when {one.nothing_but} changes",
+        sentence=sentence,
+        n=n,
+        population=_WHOM[distribution],
+        run_ids=(one.run.id,),
+        action=Action(Place.PAIRS if is_scan(one) else Place.RUN, one.run.id, "See how it was measured"),
+        figure=figure,
+        facts=tuple(facts),
+        weight=figure.value,
+    )
+
+
+def count_cards(counts: list[Evidence]) -> list[Finding]:
+    """Everybody counted, one card for each choice of attributes."""
+    cards: dict[tuple[str, ...], Finding] = {}
+    for one in counts:
+        found = one.results.count
+        if found is None or not found.n_discriminatory or one.scope.changing in cards:
+            continue
+        said = (
+            f"{count(found.n_discriminatory)} of {counted(found.n_individuals, 'individual')} of the domain "
+            f"({share(found.share)}) get another decision when {one.nothing_but} changes: everybody was decided, with "
+            "every combination of protected values."
+        )
+        plausible = found.plausible
+        facts = []
+        if plausible is not None and plausible.n:
+            facts.append(f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)}.")
+        cards[one.scope.changing] = Finding(
+            key=f"count|{','.join(one.scope.changing)}",
+            subject=Subject.PROOF,
+            level=Level.PROVED,
+            title=f"Counted one by one: {share(found.share)} of all individuals are decided otherwise",
+            sentence=said,
+            n=found.n_individuals,
+            population="all individuals of the domain",
+            run_ids=(one.run.id,),
+            action=Action(Place.RUN, one.run.id, "See the count"),
+            figure=Figure(found.share, found.share, found.share),
+            facts=tuple(facts),
+            weight=found.share,
+        )
+    return list(cards.values())
+
+
+# --- proofs -------------------------------------------------------------------------------------
+
+
+def proof_cards(proofs: list[Evidence]) -> list[Finding]:
+    """Certifications that falsified somebody, the newest of each choice of attributes, limits and weights."""
+    cards: dict[tuple[object, ...], Finding] = {}
+    for one in proofs:
+        found = one.results.certification
+        key = (*one.scope.changing, str(one.scope.limits), found.weights if found else "")
+        if found is not None and found.falsified > 0 and key not in cards:
+            cards[key] = _proof_card(one, found)
+    return list(cards.values())
+
+
+def _proof_card(one: Evidence, found: Certification) -> Finding:
+    texts = proved_shares(found.certified, found.falsified, found.undecided)
+    everybody = _individuals(one, found)
+    same = f"get the same decision whatever their {one.protected}"
+    facts = [f"Proved: {texts[0]} of {everybody} {same}."]
+    if found.undecided > 0:
+        facts.append(f"Open: {texts[2]} are undecided. That is no pass.")
+    if found.estimate is not None and found.undecided > 0 and found.estimate.n:
+        rest = found.estimate
+        text = share(rest.unfair_share_of_undecided, rest.low, rest.high)
+        facts.append(f"Estimated, not proved: {text} of the undecided are decided otherwise ({count(rest.n)} drawn).")
+    rows = found.data_rows
+    if rows is not None and rows.n:
+        sentence = (
+            f"Of the {counted(rows.n, 'person', 'people')} of the data it is proved for {count(rows.falsified)} that "
+            f"another decision comes out when {one.nothing_but} changes, and for {count(rows.certified)} that none "
+            f"does; {count(rows.undecided)} are open. Of {everybody} {texts[1]} are proved to be decided otherwise."
+        )
+    else:
+        sentence = f"{texts[1]} of {everybody} get another decision when {one.nothing_but} changes."
+    least = bounded_share(found.falsified)
+    return Finding(
+        key=f"proof|{','.join(one.scope.changing)}|{found.weights}|{sorted(one.scope.limits)}",
+        subject=Subject.PROOF,
+        level=Level.PROVED,
+        title=f"Proved: at least {least} of all individuals are decided otherwise when {one.nothing_but} changes",
+        sentence=sentence,
+        n=found.boxes,
+        population=everybody,
+        run_ids=(one.run.id,),
+        action=Action(Place.CERTIFICATION, one.run.id, "See what is proved"),
+        figure=Figure(found.falsified, found.falsified, min(1.0, found.falsified + found.undecided)),
+        facts=tuple(facts),
+        weight=found.falsified,
+    )
+
+
+def _individuals(one: Evidence, found: Certification) -> str:
+    n = found.n_individuals
+    everybody = "individuals" if n is None else f"{magnitude(n)} individuals"
+    if found.weights == "data":
+        everybody += ", weighted by how common their values are"
+    return f"{everybody} within narrower limits" if one.scope.limits else everybody
+
+
+# --- nothing found ------------------------------------------------------------------------------
+
+
+def tried_by_shares(estimates: list[Evidence], counts: list[Evidence], proofs: list[Evidence]) -> list[Tried]:
+    """Estimates, counts and proofs in which nobody is discriminated against."""
+    tried = []
+    for one in estimates:
+        found = one.results.share
+        if found is not None and not found.n_hits:
+            tried.append(_no_share(one, found))
+    for one in counts:
+        if one.results.count is not None and not one.results.count.n_discriminatory:
+            n = counted(one.results.count.n_individuals, "individual")
+            shows = f"Nobody of the domain gets another decision when {one.nothing_but} changes."
+            said = f"All {n} were decided, with every combination of protected values."
+            tried.append(Tried("Exact count", said, shows, _OF_DOMAIN, (one.run.id,), Level.PROVED))
+    for one in proofs:
+        certified = one.results.certification
+        if certified is not None and certified.falsified == 0:
+            tried.append(_no_proof(one, certified))
+    return tried
+
+
+_OF_DOMAIN = "Anything outside the ranges of the domain, or of other attributes that stand for the protected ones."
+
+
+def _no_share(one: Evidence, found: Share) -> Tried:
+    distribution = one.run.config.distribution.value
+    said = f"{counted(found.n, 'person', 'people')} {_DRAWN[distribution]}; none is decided otherwise."
+    shows = f"At 95 % confidence the share is {share(0.0, 0.0, found.high)}, of {_WHOM[distribution]}."
+    if found.high == 0:
+        shows = f"None of {_WHOM[distribution]} gets another decision when {one.nothing_but} changes: all were asked."
+    return Tried("Estimate", said, shows, "That there are none elsewhere.", (one.run.id,), Level.ESTIMATED)
+
+
+def _no_proof(one: Evidence, found: Certification) -> Tried:
+    everybody = _individuals(one, found)
+    level: Level | None = Level.PROVED
+    if found.is_by_construction:
+        said = f"The model does not take {one.protected}."
+        shows = f"{everybody[:1].upper()}{everybody[1:]} get the same decision whatever their {one.protected}."
+    elif found.undecided == 0:
+        said = f"All {everybody} were decided, in {counted(found.boxes, 'box', 'boxes')}."
+        shows = f"Everybody of the domain gets the same decision whatever their {one.protected}."
+    else:
+        certified = bounded_share(found.certified)
+        open_share = bounded_share(found.undecided, is_upper=True)
+        said = f"{counted(found.boxes, 'box', 'boxes')}; none falsified within the budget."
+        shows = f"Proved for {certified} of {everybody}: the same decision whatever their {one.protected}."
+        level = Level.PROVED if found.certified > 0 else None
+        return Tried("Certification", said, shows, f"Anything of the {open_share} that are open.", (one.run.id,), level)
+    return Tried("Certification", said, shows, _OF_DOMAIN, (one.run.id,), level)

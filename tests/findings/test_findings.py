@@ -1,0 +1,134 @@
+"""What a review's runs say as cards: planted truths first, nothing where there is nothing, each level apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
+from fairness_engine.findings.gather import findings_of
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
+from fairness_engine.store.store import RunStore
+from findings_cases import assess, assessed, review_of, without_model
+
+PLANTED = {
+    "census_income_planted": "Women fare worse, with age 27 or over, education years 16 or more, hours per week 39 or "
+    "less",
+    "credit_planted": "People aged 25 or under fare worse, with checking account high or low, duration months 31 or "
+    "more",
+    "marketing_planted": "Men aged 40 to 59 born in Africa or Asia fare worse",
+    "recidivism_planted": "Men, African-American fare worse",
+}
+"""The first card of each planted model: the truth of its file, and what else the people have in common whose decision
+hangs on it.
+"""
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_planted_truth_is_the_first_card(name: str, tmp_path: Path) -> None:
+    found = findings_of(*assessed(tmp_path / "workspace", name))
+    assert found.cards[0].title == PLANTED[name]
+    assert found.cards[0].subject is Subject.WHOM
+    assert not found.missing
+    assert not found.broken
+    assert len(found.cards) <= MAX_CARDS
+    assert {card.level for card in found.cards} == set(Level)
+    for card in found.cards:
+        assert card.sentence.endswith(".")
+        assert card.n > 0
+        if card.figure is not None:
+            assert card.figure.low <= card.figure.value <= card.figure.high
+
+
+@pytest.mark.parametrize("name", ["census_income_ignores_protected", "marketing_ignores_protected"])
+def test_of_a_model_that_ignores_what_is_protected_no_card_claims_anything(name: str, tmp_path: Path) -> None:
+    found = findings_of(*assessed(tmp_path / "workspace", name))
+    assert found.cards == ()
+    assert {"Directed", "Data scan", "Estimate", "Certification"} <= {tried.title for tried in found.tried}
+    assert "Rule sets of attributes that no decision depends on" in {tried.title for tried in found.tried}
+    for tried in found.tried:
+        assert all(text.endswith(".") for text in (tried.said, tried.shows, tried.does_not_show)), tried
+
+
+def test_the_words_of_comments_come_first(tmp_path: Path) -> None:
+    found = findings_of(*assessed(tmp_path / "workspace", "comments_linear"))
+    first = [card for card in found.cards if card.subject is Subject.GROUP][:2]
+    assert found.cards[0] is first[0]
+    assert [card.title.split(":")[0] for card in first] == ["Texts with “gay”", "Texts with “muslim”"]
+    assert found.missing == ()
+
+
+def test_the_order_is_the_same_with_every_seed(tmp_path: Path) -> None:
+    orders = []
+    for seed in range(3):
+        store = RunStore(tmp_path / str(seed))
+        wanted = (Evidence.SCAN, Evidence.SEARCH, Evidence.SHARE, Evidence.RULES, Evidence.FIGURES)
+        review = assess(store, review_of(store, "recidivism_planted"), wanted, seed)
+        orders.append([card.key for card in findings_of(store, review).cards])
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_without_a_model_the_labels_speak(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    review = without_model(store)
+    assert findings_of(store, review).missing == (Evidence.RULES, Evidence.FIGURES)
+    found = findings_of(store, assess(store, review, (Evidence.RULES, Evidence.FIGURES)))
+    assert found.missing == ()
+    assert {card.subject for card in found.cards} == {Subject.GROUP, Subject.FIGURES}
+    assert found.cards[0].title.startswith("Women: ")
+    assert "Decided by the column 'income', not by a model." in found.cards[0].facts
+
+
+def test_figures_of_cards_are_those_of_the_store(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path / "workspace", "census_income_planted")
+    for card in findings_of(store, review).cards:
+        results = kinds.results_of(store, card.run_ids[0])
+        if card.subject is Subject.SHARE:
+            assert results.share is not None
+            assert card.figure is not None
+            assert (card.figure.value, card.n) == (results.share.share, results.share.n)
+        if card.subject is Subject.PEOPLE:
+            assert card.action.place is Place.PAIRS
+            assert results.severity is not None
+            assert card.action.number == results.severity.top[0].pair
+            assert card.weight == max(store.run(run_id).n_found for run_id in card.run_ids)
+        if card.subject is Subject.PROOF:
+            assert results.certification is not None
+            assert card.figure is not None
+            assert card.figure.low == results.certification.falsified
+
+
+def test_runs_of_another_model_columns_or_threshold_say_nothing(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path / "workspace", "recidivism_planted")
+    n_runs = len(store.runs(review.id))
+    assert review.scope is not None
+    moved = store.save_review(replace(review, scope=replace(review.scope, threshold=0.3)))
+    found = findings_of(store, moved)
+    assert (found.cards, len(found.earlier), set(found.missing)) == ((), n_runs, set(Evidence))
+    narrower = store.save_review(replace(moved, scope=Scope(("race",))))
+    found = findings_of(store, narrower)
+    assert found.cards
+    assert "race or sex" in found.cards[0].sentence
+    other = review_of(store, "recidivism_mlp")
+    renewed = store.save_review(replace(narrower, model_id=other.model_id))
+    assert findings_of(store, renewed).cards == ()
+
+
+def test_an_empty_review_has_nothing_and_misses_everything(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    assert findings_of(store, store.create_review("Empty")).is_empty
+    found = findings_of(store, review_of(store, "recidivism_planted"))
+    assert found.is_empty
+    assert found.missing == tuple(Evidence)
+
+
+def test_a_search_beside_no_scan_says_whom_it_found_and_that_this_is_no_share(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    review = assess(store, review_of(store, "recidivism_planted"), (Evidence.SEARCH,))
+    found = findings_of(store, review)
+    assert found.cards[0].level is Level.FOUND
+    assert found.cards[0].title == "Men, African-American fare worse"
+    assert "nothing of this is a share of the population" in found.cards[0].sentence

@@ -33,7 +33,7 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.runs import kinds
 from fairness_engine.runs.queue import run_in_foreground
-from fairness_engine.store.records import RunState
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from pages.shared.app import navigation
 
@@ -80,10 +80,15 @@ def wait_for_runs(server: AppServer) -> None:
     raise SystemExit(f"The demo's run must end within {MAX_SECONDS_A_DEMO:.0f} seconds, but did not.")
 
 
+def known_search(store: RunStore) -> RunRecord:
+    """A search of the demo."""
+    return next(run for run in store.runs() if kinds.SEARCH.has(run.config))
+
+
 def certify(server: AppServer) -> None:
     """Certify the demo's model, so that the Certification page has a map to draw."""
     store = RunStore(server.workspace)
-    search = store.runs()[0]
+    search = known_search(store)
     settings = CertifySettings(max_boxes=N_BOXES).to_json()
     config = replace(
         search.config, kind=kinds.CERTIFY.name, technique="", settings=settings, budget=Budget(None, MAX_SECONDS_A_DEMO)
@@ -95,7 +100,7 @@ def certify(server: AppServer) -> None:
 def look_for_pairs(server: AppServer) -> None:
     """Search until many pairs are found, so that the Pairs page has them to list."""
     store = RunStore(server.workspace)
-    known = store.runs()[0]
+    known = known_search(store)
     budget = Budget(None, MAX_SECONDS_A_DEMO, N_PAIRS)
     config = replace(known.config, kind=kinds.SEARCH.name, technique="random", settings={}, budget=budget)
     run = run_in_foreground(store, store.create_run(config, known.review_id), lambda _: None)
@@ -105,7 +110,7 @@ def look_for_pairs(server: AppServer) -> None:
 def look_for_groups(server: AppServer) -> None:
     """Score the rule sets of the demo, so that the Groups page has a result to draw."""
     store = RunStore(server.workspace)
-    known = store.runs()[0]
+    known = known_search(store)
     scope = Scope(("sex", "race", "age"))
     config = replace(
         known.config,
@@ -124,7 +129,7 @@ def retrain(server: AppServer) -> None:
     measure follow.
     """
     store = RunStore(server.workspace)
-    known = store.runs()[0]
+    known = known_search(store)
     assert known.review_id is not None, "the demo is a review"
     scope = store.review(known.review_id).scope
     assert scope is not None, "the demo has one"
@@ -147,7 +152,7 @@ def record_visits(browser: Browser, server: AppServer, *, has_many_pairs: bool =
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     tab = AppPage(server, context.new_page())
     tab.goto()
-    tab.click_button("Show the result", within=tab.by_key(DEMO))
+    tab.click_button("Show the findings", within=tab.by_key(DEMO))
     wait_for_runs(server)
     certify(server)
     if has_many_pairs:

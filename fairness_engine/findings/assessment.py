@@ -9,7 +9,6 @@ from typing import Any
 from fairness_engine.errors import InputError
 from fairness_engine.findings.finding import Evidence
 from fairness_engine.groups.rule_sets.settings import Source
-from fairness_engine.model_process.text_session import text_column
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.runs import kinds
@@ -28,12 +27,15 @@ class Limits:
 
     Args:
         max_evaluations: of a search beyond the data.
-        max_seconds: of each run.
+        max_seconds: of each run; most end by themselves long before.
+        proof_seconds, max_boxes: of a certification, which goes on for as long as it may; no limit of boxes is 0.
         n_samples: of an estimate.
     """
 
     max_evaluations: int = 200_000
-    max_seconds: float = 20.0
+    max_seconds: float = 60.0
+    proof_seconds: float = 10.0
+    max_boxes: int = 0
     n_samples: int = 20_000
 
 
@@ -60,7 +62,7 @@ def assessment_runs(
     decides = {"source": source.value, "predictions": predictions}
     assert review.data_id is not None, "asked of a review with data"
     assert review.schema is not None and review.scope is not None, "asked of a review with a scope"  # noqa: PT018
-    column = text_column(review.schema, review.scope)
+    column = next((name for name in review.scope.protected if review.schema.is_text(name)), None)
     of_texts = {} if terms is None else {"terms": {name: list(words) for name, words in terms.chosen}}
     rules = {"edges": "round", **decides} if column is None else {"text_column": column, **of_texts}
     timed = {"budget": Budget(_UNLIMITED, limits.max_seconds)}
@@ -75,7 +77,10 @@ def assessment_runs(
             {"distribution": Distribution.DATA, "n_samples": limits.n_samples, **timed},
         ),
         Evidence.RULES: (kinds.RULES, {"settings": rules, **timed}),
-        Evidence.PROOF: (kinds.CERTIFY, timed),
+        Evidence.PROOF: (
+            kinds.CERTIFY,
+            {"settings": {"max_boxes": limits.max_boxes}, "budget": Budget(_UNLIMITED, limits.proof_seconds)},
+        ),
         Evidence.FIGURES: (kinds.FIGURES, {"settings": decides, **timed}),
     }
     made = []

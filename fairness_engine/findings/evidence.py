@@ -68,6 +68,10 @@ class Sorted:
         return [one for one in self.current if kind.has(one.run.config)]
 
 
+NO_RUNS = Sorted((), (), (), ())
+"""Of a review that nothing was looked at yet."""
+
+
 def sort_runs(store: RunStore, review: Review, runs: Iterable[RunRecord] | None = None) -> Sorted:
     """Tell a review's runs apart.
 

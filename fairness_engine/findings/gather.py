@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.schema import Schema
 from fairness_engine.findings import groups, people, shares
 from fairness_engine.findings.evidence import Sorted, sort_runs
 from fairness_engine.findings.finding import (
@@ -110,8 +110,7 @@ def missing_of(review: Review, known: Sorted) -> tuple[Evidence, ...]:
 def _wanted(review: Review) -> tuple[Evidence, ...]:
     if review.schema is None or review.scope is None:
         return ()
-    protected = set(review.scope.protected)
-    if any(column.kind is Kind.TEXT and column.name in protected for column in review.schema.columns):
+    if any(review.schema.is_text(name) for name in review.scope.protected):
         return (Evidence.RULES,)
     if review.model_id is None:
         return (Evidence.RULES, Evidence.FIGURES)

@@ -197,7 +197,7 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
     assert best is not None, "a flagged table has one"
     own, other = group.selection, best.selection
     names = group_name(table, group), group_name(table, best)
-    said = (
+    said = _capital(
         f"{names[0]}: {share(own.share, own.low, own.high)} get “{favourable}” ({count(own.n_hits)} of "
         f"{count(own.n)}), {names[1]}: {share(other.share, other.low, other.high)} ({count(other.n_hits)} "
         f"of {count(other.n)}). Impact ratio {impact.value:.2f} ({impact.low:.2f} to {impact.high:.2f}): all of the "

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.data.catalogue import list_samples
+from fairness_engine.findings.assessment import Limits
+from fairness_engine.findings.evidence import NO_RUNS
+from fairness_engine.findings.gather import missing_of
 from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Scope
-from pages.groups.rule_sets import form as rules_plan
-from pages.groups.texts import form as text_form
+from pages.findings import wanted
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.review import kind
 
 if TYPE_CHECKING:
     from fairness_engine.data.catalogue import Sample, SampleModel
     from fairness_engine.store.records import Review
-    from fairness_engine.store.run_config import RunConfig
 
-DEMO_TECHNIQUE = "aequitas"
+LIMITS = Limits(max_evaluations=100_000, proof_seconds=4.0)
+"""Of each run of a demo: a class waits for it."""
 _COLUMNS = 3
 
 
@@ -46,37 +48,25 @@ def _show_demo(sample: Sample) -> None:
         titles = {model.title: model for model in sample.models}
         model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
     with st.container(horizontal=True, key=f"demo_buttons_{sample.name}"):
-        is_wanted = st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
-        wants_groups = sample.text_column is None and st.button(
-            "Show the groups",
-            key=f"demo_groups_{sample.name}",
-            icon=navigation.GROUPS.icon,
-            help="Rule sets of the model that holds the planted rule itself, so that the right answer is exact.",
-        )
+        is_wanted = st.button("Show the findings", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
     with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
         st.markdown(wording.markdown(model.known))
-    if wants_groups:
-        model = next((each for each in sample.models if each.is_exact), model)
-    if is_wanted or wants_groups:
-        with st.spinner("Opening the model and starting a run …"):
-            start_demo(sample, model, is_of_groups=wants_groups)
-        session.go_to(navigation.GROUPS if wants_groups or sample.text_column is not None else navigation.RUN)
+    if is_wanted:
+        with st.spinner("Opening the model and starting its assessment …"):
+            start_demo(sample, model)
+        session.go_to(navigation.FINDINGS)
 
 
-def start_demo(sample: Sample, model: SampleModel, *, is_of_groups: bool = False) -> Review:
-    """A review of a sample and its model with a standard search under way, or a comparison of terms for texts; opens
-    it.
-
-    Args:
-        sample, model: what to show.
-        is_of_groups: rule sets instead of a search.
+def start_demo(sample: Sample, model: SampleModel) -> Review:
+    """A review of a sample and its model with a whole assessment under way; opens it.
 
     Raises:
         EvenhandError: a file is missing, or the model's process cannot work here.
     """
     review = _demo_review(sample, model)
     session.set_review(review)
-    session.set_run(session.queue_runs(review, _demo_runs(review, is_of_groups=is_of_groups))[-1])
+    possible, _ = wanted.possible(review, missing_of(review, NO_RUNS))
+    session.queue_runs(review, wanted.runs_for(review, possible, LIMITS))
     return review
 
 
@@ -95,14 +85,3 @@ def _demo_review(sample: Sample, model: SampleModel) -> Review:
         fit[kind.FIT_KEY] = column
     empty = store.create_review(f"{sample.title}: {model.title}", owner=session.owner())
     return store.save_review(replace(empty, data_id=data.id, model_id=file.id, schema=schema, scope=scope, fit=fit))
-
-
-def _demo_runs(review: Review, *, is_of_groups: bool) -> list[RunConfig]:
-    from pages.shared.review.planning import EFFORTS, Plan, PlannedRun, make_configs
-
-    if kind.is_text(review):
-        return [text_form.make_config(review, {}, text_form.MAX_SECONDS, seed=0)]
-    if is_of_groups and review.scope is not None:
-        wanted = rules_plan.Wanted(review.scope.protected, {"edges": "round"}, EFFORTS[0].max_seconds, seed=0)
-        return [rules_plan.make_config(review, wanted)]
-    return make_configs(review, Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0))

@@ -24,8 +24,9 @@ def untick_all_but(app: AppPage, title: str) -> None:
 
 def test_two_techniques_with_two_seeds_end_in_a_table(app: AppPage, app_server: AppServer, open_page: OpenPage) -> None:
     app.goto()
-    app.click_button("Show the result", settle=False)
-    app.expect_text("✓ Finished")
+    app.click_button("Show the findings", settle=False)
+    app.expect_text("on the way")
+    expect(app.by_key("at_work")).to_have_count(0)
     app.open_menu("Plan")
     app.choose("What to start", "Compare techniques")
     untick_all_but(app, "AEQUITAS")

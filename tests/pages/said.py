@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
@@ -15,6 +16,11 @@ def text_of(app: AppTest) -> str:
     """All text of the page and the menu, without markdown's backslashes."""
     found = [str(element.value) for kind in KINDS for element in getattr(app, kind)]
     return "\n".join(found).replace("\\", "")
+
+
+def html_of(app: AppTest) -> str:
+    """All HTML of the page itself, its signs as a reader sees them."""
+    return html.unescape("\n".join(str(each.proto.body) for each in app.main.get("html")))
 
 
 def errors_of(app: AppTest) -> list[str]:

@@ -65,6 +65,8 @@ def has_results(place: navigation.Place, kinds: Collection[str]) -> bool:
     Args:
         kinds: of the review's runs.
     """
+    if place is navigation.FINDINGS:
+        return bool(kinds)
     own = {view.kind.name for view in VIEWS.values() if view.place is place}
     here = {view.kind.name for view in VIEWS.values() if view.place is None or view.kind.has_pairs}
     return not (own or here if place in _SHOW_RUNS else own).isdisjoint(kinds)

@@ -63,7 +63,8 @@ SCOPE = Place(
 PLAN = Place("Plan", "pages/plan/page.py", "plan", "Run", True, "This needs a run. Plan one first.")
 RUN = Place("Run", "pages/run/page.py", "run", "Run", True, "This needs a run. Start one first.")
 COMPARE = Place("Compare", "pages/compare/page.py", "compare", "Run", icon=":material/stacked_line_chart:")
-PAIRS = Place("Pairs", "pages/pairs/page.py", "pairs", "Explore", True)
+FINDINGS = Place("Findings", "pages/findings/page.py", "findings", "Explore", True)
+PAIRS = Place("Pairs", "pages/pairs/page.py", "pairs", "Explore", icon=":material/people:")
 WHERE = Place("Where", "pages/where/page.py", "where", "Explore", icon=":material/account_tree:")
 GROUPS = Place("Groups", "pages/groups/page.py", "groups", "Explore", icon=":material/groups:")
 CERTIFY = Place("Certification", "pages/certification/page.py", "certification", "Explore", icon=":material/verified:")
@@ -71,7 +72,23 @@ GRADIENTS = Place("Gradients", "pages/gradients/page.py", "gradients", "Explore"
 RETRAIN = Place("Retrain", "pages/retrain/page.py", "retrain", "Act", icon=":material/model_training:")
 TECHNIQUES = Place("Techniques", "pages/techniques/page.py", "techniques", "Learn")
 
-PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GROUPS, CERTIFY, GRADIENTS, RETRAIN, TECHNIQUES)
+PLACES = (
+    START,
+    DATA,
+    MODEL,
+    SCOPE,
+    PLAN,
+    RUN,
+    COMPARE,
+    FINDINGS,
+    PAIRS,
+    WHERE,
+    GROUPS,
+    CERTIFY,
+    GRADIENTS,
+    RETRAIN,
+    TECHNIQUES,
+)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None and not lacks_favourable(review),
@@ -106,7 +123,9 @@ def next_step(review: Review | None, *, has_runs: bool = False) -> Place:
     """The first step that is not done; the start without a review."""
     if review is None:
         return START
-    return next((place for place in PLACES if place.is_step and not is_done(place, review, has_runs=has_runs)), PAIRS)
+    return next(
+        (place for place in PLACES if place.is_step and not is_done(place, review, has_runs=has_runs)), FINDINGS
+    )
 
 
 def missing_before(place: Place, review: Review | None) -> Place | None:

@@ -564,11 +564,11 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     assert "nothing is replaced" in said.text_of(app)
 
 
-def test_the_demo_is_one_click_to_the_groups_page(open_app: OpenApp, store: RunStore) -> None:
+def test_the_demo_is_one_click_to_its_findings(open_app: OpenApp, store: RunStore) -> None:
     app = open_app()
     app.button(key="demo_open_comments").click().run()
     assert said.errors_of(app) == []
-    assert app.title[0].value == "Groups"
+    assert app.title[0].value == "Findings"
     (review,) = store.reviews()
     (run,) = store.runs(review.id)
     assert (review.scope, run.config.kind) == (Scope(("comment",)), "rules")

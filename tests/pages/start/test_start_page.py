@@ -12,9 +12,7 @@ from said import OpenApp
 from sqlalchemy import text
 
 import run_cases
-from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.runs import queue
-from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
 from pages.shared.app import session
 
@@ -116,32 +114,25 @@ def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page:
     assert said.links_of(app) == ["Go to Start"]
 
 
-def test_a_demo_is_one_click_to_a_run_on_planted_data(open_app: OpenApp, store: RunStore) -> None:
+def test_a_demo_is_one_click_to_the_findings_of_a_whole_assessment(open_app: OpenApp, store: RunStore) -> None:
     app = open_app()
-    app.button(key="demo_open_credit").click().run()
+    app.button(key="demo_open_marketing").click().run()
     assert said.errors_of(app) == []
-    assert app.title[0].value == "Run"
+    assert app.title[0].value == "Findings"
     (review,) = store.reviews()
     assert review.scope is not None
     assert review.fit is not None
-    (run,) = store.runs(review.id)
-    assert run.config.technique == "aequitas"
-    assert app.query_params == {"review": review.id, "run": run.id}
-    store.request_cancel(run.id)
-
-
-def test_a_demo_shows_the_planted_group_in_one_click(open_app: OpenApp, store: RunStore) -> None:
-    app = open_app()
-    app.button(key="demo_groups_marketing").click().run()
-    assert said.errors_of(app) == []
-    assert app.title[0].value == "Groups"
-    (review,) = store.reviews()
-    (run,) = store.runs(review.id)
-    assert run.config.kind == "rules"
-    while (run := queue.refresh(store, run.id)).is_active:
+    assert app.query_params == {"review": review.id}
+    runs = store.runs(review.id)
+    assert sorted(run.config.kind for run in runs) == ["certify", "estimate", "figures", "rules", "search", "search"]
+    assert {run.config.technique for run in runs} == {"", "data-scan", "directed"}
+    while any(queue.refresh(store, run.id).is_active for run in runs):
+        queue.start_queued(store)
         time.sleep(0.1)
-    assert run.state == "finished", run.message
-    assert group_text(stored_rules(store, run.id), 0) == "men aged 40 to 59 born in Africa or Asia"
+    assert {store.run(run.id).state.value for run in runs} == {"finished"}
+    app = open_app("pages/findings/page.py", review=review.id)
+    assert said.errors_of(app) == []
+    assert "Men aged 58 or under fare worse" in said.html_of(app)
 
 
 def test_offline_a_real_data_set_is_refused_in_a_sentence(

@@ -1,0 +1,68 @@
+"""The answer in at most five sentences: for whoever reads nothing else."""
+
+from __future__ import annotations
+
+from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
+from fairness_engine.wording import count, counted
+
+_MISSING = {
+    Evidence.SCAN: "the data's people one by one",
+    Evidence.SEARCH: "people beyond the data",
+    Evidence.SHARE: "how often",
+    Evidence.RULES: "groups of several attributes",
+    Evidence.PROOF: "proofs",
+    Evidence.FIGURES: "rates by group",
+}
+
+
+def answer(found: Findings) -> list[str]:
+    """What was found, for whom, in which groups, what is proved, what was not looked at; a sentence each."""
+    if found.is_empty:
+        return ["Nothing was looked at yet."]
+    first = {subject: _first(found, subject) for subject in Subject}
+    said = [*_how_many(found, first), *_whom(first)]
+    group = first[Subject.GROUP] or first[Subject.FIGURES]
+    if group is not None:
+        said.append(f"{_ended(group.sentence)}")
+    proof = first[Subject.PROOF]
+    if proof is not None:
+        said.append(f"{proof.title}.")
+    if not found.cards:
+        proved = [tried for tried in found.tried if tried.level is Level.PROVED]
+        said += [tried.shows for tried in proved[:1]]
+        through = [tried for tried in found.tried if tried.title.endswith("no decision depends on")]
+        said += [f"Groups differ all the same: {tried.said[0].lower()}{tried.said[1:]}" for tried in through[:1]]
+    said = said[:4]
+    if found.missing:
+        names = [_MISSING[evidence] for evidence in found.missing]
+        said.append(f"Not looked at: {', '.join(names)}.")
+    return said
+
+
+def _first(found: Findings, subject: Subject) -> Finding | None:
+    return next((card for card in found.cards if card.subject is subject), None)
+
+
+def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str]:
+    share, people = first[Subject.SHARE], first[Subject.PEOPLE]
+    if share is not None:
+        return [_ended(share.sentence)]
+    if people is not None:
+        return [f"{people.title}."]
+    if first[Subject.GROUP] is not None or first[Subject.FIGURES] is not None:
+        return []
+    n_tried = sum(1 for tried in found.tried)
+    return [f"Nobody was found who is decided otherwise, in {counted(n_tried, 'look', 'looks')} that ended."]
+
+
+def _whom(first: dict[Subject, Finding | None]) -> list[str]:
+    whom = first[Subject.WHOM]
+    if whom is None:
+        return []
+    figure = f" ({count(round(100 * whom.figure.value))} % of them are affected)" if whom.figure is not None else ""
+    return [f"{whom.title}{figure if ', with ' in whom.title else ''}."]
+
+
+def _ended(sentence: str) -> str:
+    """The first sentence alone."""
+    return f"{sentence.split('. ', maxsplit=1)[0].rstrip('.')}."

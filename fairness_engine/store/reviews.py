@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,79 +17,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
-from fairness_engine.store.records import AnswersSource, Pin, Review, ReviewTerms, RulePin, to_time
-
-
-class PinTable:
-    """The part of the run store that keeps pins."""
-
-    engine: Engine
-
-    def set_pin(self, review_id: str, run_id: str, pair_index: int, note: str = "") -> None:
-        """Pin a pair, or change the note of a pinned one.
-
-        Args:
-            pair_index: position among the run's pairs, 0 or more, in the order of discovery.
-
-        Raises:
-            RunError: there is no such review or run.
-        """
-        self._set(tables.pins, {"review_id": review_id, "run_id": run_id, "pair_index": pair_index}, note)
-
-    def remove_pin(self, review_id: str, run_id: str, pair_index: int) -> None:
-        """Take a pin away; nothing happens when there is none."""
-        self._remove(tables.pins, {"review_id": review_id, "run_id": run_id, "pair_index": pair_index})
-
-    def pins(self, review_id: str) -> list[Pin]:
-        """All pins of a review, the oldest first."""
-        rows = self._pins(tables.pins, review_id, "pair_index")
-        return [Pin(row.review_id, row.run_id, row.pair_index, row.note, to_time(row.created)) for row in rows]
-
-    def set_rule_pin(self, review_id: str, run_id: str, rule_index: int, note: str = "") -> None:
-        """Pin a rule set, or change the note of a pinned one.
-
-        Args:
-            rule_index: position among the run's rule sets, 0 or more, the highest score first.
-
-        Raises:
-            RunError: there is no such review or run.
-        """
-        self._set(tables.rule_pins, {"review_id": review_id, "run_id": run_id, "rule_index": rule_index}, note)
-
-    def remove_rule_pin(self, review_id: str, run_id: str, rule_index: int) -> None:
-        """Take the pin of a rule set away; nothing happens when there is none."""
-        self._remove(tables.rule_pins, {"review_id": review_id, "run_id": run_id, "rule_index": rule_index})
-
-    def rule_pins(self, review_id: str) -> list[RulePin]:
-        """All pinned rule sets of a review, the oldest first."""
-        rows = self._pins(tables.rule_pins, review_id, "rule_index")
-        return [RulePin(row.review_id, row.run_id, row.rule_index, row.note, to_time(row.created)) for row in rows]
-
-    def _set(self, table: Table, key: dict[str, Any], note: str) -> None:
-        try:
-            with self.engine.begin() as connection:
-                if not connection.execute(update(table).where(_is(table, key)).values(note=note)).rowcount:
-                    connection.execute(insert(table).values(**key, note=note, created=time.time()))
-        except IntegrityError:
-            raise RunError("A pin needs a review and a run of this workspace. Open the review again.") from None
-
-    def _remove(self, table: Table, key: dict[str, Any]) -> None:
-        with self.engine.begin() as connection:
-            connection.execute(delete(table).where(_is(table, key)))
-
-    def _pins(self, table: Table, review_id: str, index: str) -> Sequence[Row[Any]]:
-        query = select(table).where(table.c.review_id == review_id).order_by(table.c.created, table.c[index])
-        with self.engine.connect() as connection:
-            return connection.execute(query).all()
-
-
-def _is(table: Table, key: dict[str, Any]) -> Any:
-    """The condition that a line has this key."""
-    first, *others = (table.c[name] == value for name, value in key.items())
-    for condition in others:
-        first &= condition
-    return first
-
+from fairness_engine.store.records import AnswersSource, Review, ReviewTerms, to_time
 
 LOCAL_OWNER = "local"
 """Of reviews made on this machine, by whoever sits at it."""

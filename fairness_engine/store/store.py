@@ -9,10 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairness_engine.errors import RunError
-from fairness_engine.store.cohorts import CohortTable
-from fairness_engine.store.decisions import DecisionTable
 from fairness_engine.store.files import FileStore
-from fairness_engine.store.reviews import PinTable, ReviewTable
+from fairness_engine.store.notes.cohorts import CohortTable
+from fairness_engine.store.notes.decisions import DecisionTable
+from fairness_engine.store.notes.pins import PinTable
+from fairness_engine.store.reviews import ReviewTable
 from fairness_engine.store.runs import RunTable
 from fairness_engine.store.tables import open_database
 from fairness_engine.store.versions import VersionTable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from fairness_engine.store.decisions import MAX_NAME, MAX_TEXT
+from fairness_engine.store.notes.decisions import MAX_NAME, MAX_TEXT
 from fairness_engine.store.records import DecisionKind
 from pages.shared.app import frame, session, wording
 

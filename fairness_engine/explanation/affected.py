@@ -15,7 +15,6 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
-from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, Stopped
 from fairness_engine.explanation.results import MAX_GROUPS, Affected, AffectedGroup
@@ -23,6 +22,7 @@ from fairness_engine.explanation.where_tree import Condition, WhereGroup, all_ho
 from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain, KeyArray
+from fairness_engine.rules import Rule
 
 _MAX_KEPT = 2_000
 """Finds of a search, taken evenly, that are told; twice as many are kept meanwhile."""

@@ -9,11 +9,11 @@ from typing import Annotated, Any, TypedDict
 from msgspec import Meta
 
 from fairness_engine.codec import TOLERANCE, Count, Number, Proportion, Text, are_in_order, hold
-from fairness_engine.data.rule import Rules
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
 from fairness_engine.measures.results import Share
 from fairness_engine.retraining.settings import Strategy
+from fairness_engine.rules import Rules
 
 MAX_ROUNDS = 100
 MAX_EPOCHS = 2_000

@@ -9,11 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.models.fit.reading_state import card_in_words
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.rules import Rule
 from fairness_engine.store.run_config import RunConfig
 
 
@@ -281,7 +281,7 @@ class Cohort:
 
     Args:
         id: of it.
-        rules: one a column; see ``data.rule``.
+        rules: one a column; see ``fairness_engine.rules``.
         source: where it was made, in words.
     """
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from fairness_engine.data.rule import Rule
 from fairness_engine.errors import RunError, SettingError
+from fairness_engine.rules import Rule
 from fairness_engine.store.notes.cohorts import MAX_COHORTS
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore

@@ -14,7 +14,6 @@ from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
-from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
@@ -23,6 +22,7 @@ from fairness_engine.groups.rule_sets.phrases import sentence, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
 from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, RuleSettings, Source
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.rules import Rule
 from fairness_engine.runs import kinds
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord

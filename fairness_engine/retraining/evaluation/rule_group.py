@@ -13,7 +13,6 @@ from scipy.special import stdtrit
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
-from fairness_engine.data.rule import Rule
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
@@ -24,6 +23,7 @@ from fairness_engine.groups.rule_sets.scoring import Counts, joint_intervals
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.retraining.results import GroupScore
+from fairness_engine.rules import Rule
 
 CONFIDENCE = 0.95
 

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, Row, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.codec import decode, encode
-from fairness_engine.data.rule import Rule, Rules
 from fairness_engine.errors import RunError, SettingError
+from fairness_engine.rules import Rule, Rules
 from fairness_engine.store import tables
 from fairness_engine.store.records import Cohort, to_time
 

@@ -22,7 +22,7 @@ from fairness_engine.explanation.where_tree import Condition, WhereGroup, all_ho
 from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain, KeyArray
-from fairness_engine.rules import Rule
+from fairness_engine.telling.rules import Rule
 
 _MAX_KEPT = 2_000
 """Finds of a search, taken evenly, that are told; twice as many are kept meanwhile."""

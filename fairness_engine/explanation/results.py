@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from fairness_engine.codec import Count, Text, hold
-from fairness_engine.rules import Rules
+from fairness_engine.telling.rules import Rules
 
 MAX_GROUPS = 4
 """Everybody, and the groups in which most are affected."""

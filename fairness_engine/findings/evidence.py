@@ -11,7 +11,7 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs.kinds import KINDS, RETRAIN, Results, RunKind, results_of
 from fairness_engine.store.records import Review, RunRecord, RunState
 from fairness_engine.store.store import RunStore
-from fairness_engine.wording import listed
+from fairness_engine.telling.wording import listed
 
 _LOST = (RunState.CRASHED, RunState.FAILED)
 

@@ -22,7 +22,7 @@ from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, RETRAI
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from fairness_engine.store.records import Review, RunRecord
 from fairness_engine.store.store import RunStore
-from fairness_engine.wording import share
+from fairness_engine.telling.wording import share
 
 _ORDER = list(Subject)
 

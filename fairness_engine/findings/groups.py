@@ -16,7 +16,7 @@ from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.runs.kinds import FIGURES, RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
-from fairness_engine.wording import count, counted, listed, share
+from fairness_engine.telling.wording import count, counted, listed, share
 
 MAX_RULE_CARDS = 3
 MAX_FIGURE_CARDS = 3

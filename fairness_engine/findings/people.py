@@ -7,10 +7,10 @@ from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
 from fairness_engine.groups.rule_sets.phrases import conditions_of_rules, words_of_rules
 from fairness_engine.intervals import share_interval
-from fairness_engine.rules import Rule
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
-from fairness_engine.wording import count, counted, listed, share
+from fairness_engine.telling.rules import Rule
+from fairness_engine.telling.wording import count, counted, listed, share
 
 _FEW = 0.02
 """Of people for whom an attribute is enough; below it they are the exception."""

@@ -10,7 +10,7 @@ from fairness_engine.findings.people import alone_sentence, is_scan
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution
-from fairness_engine.wording import bounded_share, count, counted, magnitude, proved_shares, share
+from fairness_engine.telling.wording import bounded_share, count, counted, magnitude, proved_shares, share
 
 _WHOM = {
     "data": "the data's people",

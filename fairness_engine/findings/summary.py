@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
-from fairness_engine.wording import count, counted
+from fairness_engine.telling.wording import count, counted
 
 _MISSING = {
     Evidence.SCAN: "the data's people one by one",

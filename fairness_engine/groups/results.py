@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fairness_engine.codec import Class, Count, Number, Proportion, Text, are_in_order, hold, is_ascending
-from fairness_engine.rules import Rules
+from fairness_engine.telling.rules import Rules
 
 
 @dataclass(frozen=True)

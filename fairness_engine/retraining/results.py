@@ -13,7 +13,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
 from fairness_engine.measures.results import Share
 from fairness_engine.retraining.settings import Strategy
-from fairness_engine.rules import Rules
+from fairness_engine.telling.rules import Rules
 
 MAX_ROUNDS = 100
 MAX_EPOCHS = 2_000

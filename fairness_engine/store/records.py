@@ -13,8 +13,8 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.models.fit.reading_state import card_in_words
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.rules import Rule
 from fairness_engine.store.run_config import RunConfig
+from fairness_engine.telling.rules import Rule
 
 
 class FileRole(StrEnum):
@@ -281,7 +281,7 @@ class Cohort:
 
     Args:
         id: of it.
-        rules: one a column; see ``fairness_engine.rules``.
+        rules: one a column; see ``fairness_engine.telling.rules``.
         source: where it was made, in words.
     """
 

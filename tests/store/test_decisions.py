@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from fairness_engine.errors import RunError, SettingError
-from fairness_engine.rules import Rule
 from fairness_engine.store.notes.cohorts import MAX_COHORTS
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.rules import Rule
 
 WOMEN: Rule = {"column": "sex", "values": ["Female"]}
 YOUNG: Rule = {"column": "age", "low": 18, "high": 25}

@@ -22,12 +22,12 @@ from fairness_engine.groups.rule_sets.phrases import sentence, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
 from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, RuleSettings, Source
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.rules import Rule
 from fairness_engine.runs import kinds
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.rules import Rule
 
 RULES_KEYS = (
     *(

@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
-from fairness_engine.rules import Rule
+from fairness_engine.telling.rules import Rule
 
 MAX_SUBSET_CATEGORIES = 8
 """With more categories there are too many subsets to name: then each category alone, and all but one; the paper takes

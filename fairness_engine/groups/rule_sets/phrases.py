@@ -18,7 +18,7 @@ from fairness_engine.data.schema import Kind, Schema, number_text
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.result import RuleResult
-from fairness_engine.rules import Rule
+from fairness_engine.telling.rules import Rule
 
 _SEX = {"sex", "gender"}
 _AGE = {"age", "age in years", "age years"}

@@ -23,7 +23,7 @@ from fairness_engine.groups.rule_sets.scoring import Counts, joint_intervals
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.retraining.results import GroupScore
-from fairness_engine.rules import Rule
+from fairness_engine.telling.rules import Rule
 
 CONFIDENCE = 0.95
 

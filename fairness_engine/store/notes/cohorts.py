@@ -11,9 +11,9 @@ from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.codec import decode, encode
 from fairness_engine.errors import RunError, SettingError
-from fairness_engine.rules import Rule, Rules
 from fairness_engine.store import tables
 from fairness_engine.store.records import Cohort, to_time
+from fairness_engine.telling.rules import Rule, Rules
 
 MAX_COHORTS = 100
 _MAX_NAME = 200

@@ -1,4 +1,4 @@
-"""One way to write every number, date and term on every page: numbers are ``fairness_engine.wording``'s, text of the
+"""One way to write every number, date and term on every page: numbers are ``fairness_engine.telling.wording``'s, text of the
 user is escaped before it enters markdown or HTML.
 """
 
@@ -8,7 +8,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from fairness_engine.wording import (
+from fairness_engine.telling.wording import (
     THIN_SPACE,
     bounded_share,
     count,

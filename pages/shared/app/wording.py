@@ -1,5 +1,5 @@
-"""One way to write every number, date and term on every page: numbers are ``fairness_engine.telling.wording``'s, text of the
-user is escaped before it enters markdown or HTML.
+"""One way to write every number, date and term on every page: numbers are those of ``fairness_engine.telling``, text of
+the user is escaped before it enters markdown or HTML.
 """
 
 from __future__ import annotations

@@ -1,0 +1,102 @@
+"""Pictures of the report: inline SVG, readable in black and white."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from fairness_engine.groups.figures.report import FOUR_FIFTHS, Rate
+from fairness_engine.telling.wording import share
+
+_WIDTH = 720
+_NAMES = 240
+_VALUES = 60
+_LINE = 26
+_TOP = 26
+MAX_BARS = 24
+
+
+def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths: bool = False) -> str:
+    """A bar a group with its 95 % interval; the line is four fifths of the highest rate.
+
+    Args:
+        groups: name and rate of each; of many those with the highest and the lowest rates are drawn.
+        what: the rate is called.
+        with_four_fifths: whether a preset speaks of it.
+    """
+    drawn = _drawn(groups)
+    height = _TOP + _LINE * len(drawn) + 30
+    scale = (_WIDTH - _NAMES - _VALUES) / max(0.05, *(rate.high for _, rate in drawn))
+    best = max(rate.share for _, rate in drawn)
+    parts = [_open(height, f"{what} by group with 95 % intervals")]
+    for i, (name, rate) in enumerate(drawn):
+        y = _TOP + _LINE * i
+        end = _NAMES + scale * rate.share
+        low, high = _NAMES + scale * rate.low, _NAMES + scale * rate.high
+        middle = y + 9
+        parts.append(
+            f'<text x="{_NAMES - 8}" y="{y + 14}" text-anchor="end">{escape(_cut(name))}</text>'
+            f'<rect x="{_NAMES}" y="{y}" width="{max(0.5, end - _NAMES):.1f}" height="18" fill="#c9d6e2"/>'
+            f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 5}v10M{high:.1f} {middle - 5}v10" '
+            'stroke="#000" stroke-width="1.5"/>'
+            f'<text x="{max(high, end) + 6:.1f}" y="{y + 14}">{share(rate.share)}</text>'
+        )
+    bottom = _TOP + _LINE * len(drawn)
+    if with_four_fifths and best > 0:
+        x = _NAMES + scale * FOUR_FIFTHS * best
+        parts.append(
+            f'<path d="M{x:.1f} {_TOP - 6}V{bottom}" stroke="#000" stroke-width="1.5" stroke-dasharray="5 4"/>'
+            f'<text x="{x:.1f}" y="{_TOP - 10}" text-anchor="middle">four fifths of the highest (a convention)</text>'
+        )
+    parts.append(f'<path d="M{_NAMES} {_TOP - 4}V{bottom}" stroke="#000"/>')
+    if len(drawn) < len(groups):
+        text = f"{len(drawn)} of {len(groups)} groups: the highest and the lowest"
+        parts.append(f'<text x="{_NAMES}" y="{bottom + 18}">{text}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def proof_bar(certified: float, falsified: float, undecided: float, texts: Sequence[str]) -> str:
+    """What is proved: alike, otherwise, open; told apart by pattern and by words."""
+    fills = ("#ffffff", "url(#eh-hatch)", "url(#eh-dots)")
+    names = ("proved alike", "proved otherwise", "open")
+    parts = [_open(92, "Shares of individuals by what is proved"), _PATTERNS]
+    x = 0.0
+    for share_of, fill in zip((certified, falsified, undecided), fills, strict=True):
+        width = _WIDTH * share_of
+        if share_of > 0:
+            parts.append(f'<rect x="{x:.1f}" y="4" width="{width:.1f}" height="34" fill="{fill}" stroke="#000"/>')
+        x += width
+    x = 0.0
+    for fill, name, text in zip(fills, names, texts, strict=True):
+        parts.append(
+            f'<rect x="{x:.0f}" y="54" width="22" height="16" fill="{fill}" stroke="#000"/>'
+            f'<text x="{x + 30:.0f}" y="67">{escape(name)}: {escape(text)}</text>'
+        )
+        x += _WIDTH / 3
+    return "".join([*parts, "</svg>"])
+
+
+_PATTERNS = (
+    '<defs><pattern id="eh-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect width="7" height="7" fill="#fff"/><path d="M0 0V7" stroke="#000" stroke-width="3"/></pattern>'
+    '<pattern id="eh-dots" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" fill="#fff"/>'
+    '<circle cx="3" cy="3" r="1.3"/></pattern></defs>'
+)
+
+
+def _open(height: float, title: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" xmlns="http://www.w3.org/2000/svg" font-size="13" '
+        f'font-family="inherit"><title>{escape(title)}</title>'
+    )
+
+
+def _drawn(groups: Sequence[tuple[str, Rate]]) -> list[tuple[str, Rate]]:
+    if len(groups) <= MAX_BARS:
+        return list(groups)
+    order = sorted(groups, key=lambda group: -group[1].share)
+    return [*order[: MAX_BARS // 2], *order[-MAX_BARS // 2 :]]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 34 else f"{name[:33]}…"

@@ -1,0 +1,178 @@
+"""Every number of the annex: what it is, its interval, how it is known, and where in the store it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fairness_engine.findings.evidence import Evidence
+from fairness_engine.findings.finding import Level
+from fairness_engine.findings.people import technique_title
+from fairness_engine.groups.rule_sets.phrases import group_text
+from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.runs import kinds
+from fairness_engine.runs.writers.rule_sets import stored_rules
+from fairness_engine.store.store import RunStore
+from fairness_engine.telling.wording import count, share
+
+MAX_RULE_SETS = 20
+MAX_GROUPS = 60
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number.
+
+    Args:
+        what: it is, in words.
+        text: as it is printed, with its interval.
+        value: as it is stored.
+        run_id, place: the run, and where in its stored results: names and positions, joined by dots; ``run.n_found``
+            is a column of the run itself, ``rule_sets.3.score`` is of its rule sets.
+        n: what it rests on; ``None`` where that says nothing.
+        level: of evidence.
+    """
+
+    what: str
+    text: str
+    value: float
+    run_id: str
+    place: str
+    n: int | None
+    level: Level
+
+
+def numbers_of(store: RunStore, evidence: list[Evidence]) -> list[Number]:
+    """All numbers of the runs that speak, in the runs' order."""
+    return [number for one in evidence for number in _of_run(store, one)]
+
+
+def _of_run(store: RunStore, one: Evidence) -> Iterator[Number]:
+    config = one.run.config
+    if kinds.SEARCH.has(config):
+        yield from _of_search(one)
+    elif kinds.ESTIMATE.has(config):
+        yield from _of_estimate(one)
+    elif kinds.COUNT.has(config):
+        yield from _of_count(one)
+    elif kinds.CERTIFY.has(config):
+        yield from _of_proof(one)
+    elif kinds.RULES.has(config):
+        yield from _of_rules(store, one)
+    elif kinds.FIGURES.has(config):
+        yield from _of_figures(one)
+    elif kinds.RETRAIN.has(config):
+        yield from _of_retraining(one)
+
+
+def _number(one: Evidence, level: Level, what: str, text: str, value: float, place: str, n: int | None) -> Number:
+    return Number(what, text, value, one.run.id, place, n, level)
+
+
+def _of_search(one: Evidence) -> Iterator[Number]:
+    run = one.run
+    name = technique_title(one)
+    found = f"{name}: individuals found, of {count(run.n_tried)} tried"
+    yield _number(one, Level.FOUND, found, count(run.n_found), run.n_found, "run.n_found", run.n_tried)
+    measured = one.results.plausibility
+    if measured is not None and measured.n_measured:
+        what = f"{name}: pairs with a person who could not exist, of {count(measured.n_measured)} measured"
+        n = measured.n_implausible
+        yield _number(one, Level.FOUND, what, count(n), n, "plausibility.n_implausible", measured.n_measured)
+    affected = one.results.affected
+    for i, group in enumerate(affected.groups if affected is not None and affected.is_of_data else []):
+        whom = "people of the data" if not i else f"people of group {i}"
+        what = f"{name}: {whom} with another decision, of {count(group.n)} who chose no group"
+        place = f"affected.groups.{i}.n_hits"
+        yield _number(one, Level.ESTIMATED, what, count(group.n_hits), group.n_hits, place, group.n)
+        for attribute, n in group.alone.items():
+            what = f"{name}: of {whom}, those for whom another {attribute} alone is enough"
+            place = f"affected.groups.{i}.alone.{attribute}"
+            yield _number(one, Level.FOUND, what, count(n), n, place, group.n_judged)
+
+
+def _of_estimate(one: Evidence) -> Iterator[Number]:
+    for name, whom in (("share", "individuals"), ("plausible_share", "individuals with two people who could exist")):
+        found = getattr(one.results, name)
+        if found is None:
+            continue
+        text = share(found.share) if found.low == found.high else share(found.share, found.low, found.high)
+        what = f"Estimate, {one.run.config.distribution.value}: {whom} with another decision"
+        yield _number(one, Level.ESTIMATED, what, text, found.share, f"{name}.share", found.n)
+
+
+def _of_count(one: Evidence) -> Iterator[Number]:
+    found = one.results.count
+    if found is not None:
+        what = "Exact count: individuals with another decision"
+        n = found.n_discriminatory
+        yield _number(one, Level.PROVED, what, count(n), n, "count.n_discriminatory", found.n_individuals)
+
+
+def _of_proof(one: Evidence) -> Iterator[Number]:
+    found = one.results.certification
+    if found is None:
+        return
+    for name in ("certified", "falsified", "undecided"):
+        value = getattr(found, name)
+        what, text, place = f"Certification: {name}", f"{100 * value:.6g} %", f"certification.{name}"
+        yield _number(one, Level.PROVED, what, text, value, place, found.boxes)
+    rows = found.data_rows
+    for name in ("certified", "falsified", "undecided") if rows is not None and rows.n else ():
+        n = getattr(rows, name)
+        what = f"Certification: people of the data, {name}"
+        yield _number(one, Level.PROVED, what, count(n), n, f"certification.data_rows.{name}", rows.n if rows else None)
+    rest = found.estimate
+    if rest is not None and rest.n:
+        value = rest.unfair_share_of_undecided
+        what = "Certification: of the undecided, with another decision"
+        place = "certification.estimate.unfair_share_of_undecided"
+        yield _number(one, Level.ESTIMATED, what, share(value, rest.low, rest.high), value, place, rest.n)
+
+
+def rule_sets_of(store: RunStore, one: Evidence) -> tuple[RuleResult, list[int]]:
+    """The rule sets of a run, and the positions of those that are printed: the highest that are no near duplicate."""
+    result = stored_rules(store, one.run.id)
+    own = [i for i, head in enumerate(result.scored.head.tolist()) if head in (i, -1)]
+    return result, own[:MAX_RULE_SETS]
+
+
+def _of_rules(store: RunStore, one: Evidence) -> Iterator[Number]:
+    result, positions = rule_sets_of(store, one)
+    scored = result.scored
+    for position in positions:
+        score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
+        direction = "harmed" if scored.is_harmed[position] else "favoured"
+        what = f"Rule set {position + 1}: {group_text(result, position)} ({direction}), difference of favourable shares"
+        text = f"{100 * score:.1f} points ({100 * low:.1f} to {100 * high:.1f})"
+        n = int(scored.n_inside[position] + scored.n_outside[position])
+        yield _number(one, Level.RULE, what, text, score, f"rule_sets.{position}.score", n)
+
+
+def _of_figures(one: Evidence) -> Iterator[Number]:
+    figures = one.results.figures
+    if figures is None:
+        return
+    for t, table in enumerate(figures.read().tables):
+        for g, group in enumerate(table.groups[:MAX_GROUPS]):
+            rate = group.selection
+            if not rate.n:
+                continue
+            what = f"Favourable, {', '.join(table.attributes)}: {', '.join(group.labels)}"
+            text = f"{count(rate.n_hits)}, {share(rate.share, rate.low, rate.high)}"
+            place = f"figures.report.tables.{t}.groups.{g}.rates.0.0"
+            yield _number(one, Level.ESTIMATED, what, text, rate.n_hits, place, rate.n)
+
+
+def _of_retraining(one: Evidence) -> Iterator[Number]:
+    results = one.results
+    for name, model in (("before", results.before), ("after", results.after)):
+        if model is None:
+            continue
+        right, held = model.quality.accuracy, model.data
+        what = f"Retraining, {name}: accuracy on held-out rows"
+        text = share(right.value, right.low, right.high)
+        yield _number(one, Level.ESTIMATED, what, text, right.value, f"{name}.quality.accuracy.value", model.quality.n)
+        what = f"Retraining, {name}: held-out people with another decision"
+        text = share(held.share, held.low, held.high)
+        yield _number(one, Level.ESTIMATED, what, text, held.share, f"{name}.data.share", held.n)

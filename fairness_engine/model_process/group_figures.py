@@ -1,4 +1,6 @@
-"""The answer to a question for group figures: who decides on which rows, and the figures of that."""
+"""The answers to questions for group figures: who decides on which rows and the figures of that, and what a model would
+decide at other thresholds.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
-from fairness_engine.clock import Clock
+from fairness_engine.clock import Batches, Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
 from fairness_engine.groups.figures.report import FigureSettings, report_to_json
+from fairness_engine.groups.figures.threshold_counts import ScoredRows, count_thresholds
+from fairness_engine.groups.figures.thresholds import ThresholdSettings, counts_to_json
 from fairness_engine.groups.rule_sets.sampling import Decider
 from fairness_engine.groups.rule_sets.settings import Source
-from fairness_engine.models.fit.incomplete import incomplete_scores
-from fairness_engine.models.model import Model, is_there
+from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
+from fairness_engine.models.fit.probing import finite
+from fairness_engine.models.model import Model, Output, is_there
 from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 
 _DECIDE_SECONDS = 45.0
 """Half of what a page waits for."""
+_FIRST_BATCH = 512
+_MAX_BATCH = 1 << 17
 
 
 def answer(opened: ModelSession, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,3 +141,79 @@ def decide_rows(model: Model, dataset: Dataset) -> BoolArray:
             f"The model must decide the data's {len(dataset.rows):,} rows within {_DECIDE_SECONDS:g} seconds, got "
             f"{decider.evaluations:,}. Look for rule sets, which need fewer, or use less data."
         ) from None
+
+
+# --- other thresholds ---------------------------------------------------------------------------
+
+
+def answer_thresholds(opened: ModelSession, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The counts that are asked for, as JSON.
+
+    Args:
+        opened: data and a model.
+        content: a ``ThresholdSettings`` as JSON.
+
+    Raises:
+        SettingError: a setting is out of its range, or the model has no threshold to move, or is too slow.
+        FitError: it gives no number for some row.
+        SchemaError: the attribute is no input.
+    """
+    settings = ThresholdSettings.from_json(content)
+    model = opened.model
+    refuse_without_threshold(model)
+    dataset, scores = opened.scored
+    output = model.predictor.output
+    scored = ScoredRows(
+        scores,
+        actual_outcomes(dataset),
+        model.favourable,
+        model.threshold,
+        output.middle,
+        is_share=output is Output.PROBABILITY,
+        noise=float(getattr(model.predictor, "rounding", 0.0)),
+    )
+    return counts_to_json(count_thresholds(dataset, opened.scope, scored, settings))
+
+
+def refuse_without_threshold(model: Model) -> None:
+    """See that a model has a threshold to move.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if not is_there(model):
+        raise SettingError("Another threshold needs a model with a score, got none. Add one under Model.")
+    if not model.is_binary or model.predictor.output is Output.LABEL:
+        what = f"{len(model.classes)} classes" if not model.is_binary else "decisions without a score"
+        raise SettingError(
+            f"Another threshold needs a model of two classes that gives a score, got one of {what}. Look at group "
+            "figures instead."
+        )
+
+
+def score_rows(model: Model, dataset: Dataset) -> tuple[Dataset, FloatArray]:
+    """The people of the data and their scores of class 1 ``(n_rows,)``; those who miss a cell are among them where the
+    model takes them.
+
+    Raises:
+        SettingError: it is too slow.
+        FitError: it gives no number for some row.
+    """
+    clock = Clock(_DECIDE_SECONDS)
+    scores = np.empty(len(dataset.rows))
+    n_done = 0
+    try:
+        for part in Batches(clock, _FIRST_BATCH, _MAX_BATCH).over(len(dataset.rows)):
+            scores[part] = finite(model.scores(dataset.rows[part]))[:, 0]
+            n_done = part.stop
+    except SearchStopped:
+        raise SettingError(
+            f"The model must score the data's {len(dataset.rows):,} rows within {_DECIDE_SECONDS:g} seconds, got "
+            f"{n_done:,}. Use less data."
+        ) from None
+    more = dataset.incomplete
+    if more is None or model.incomplete is None:
+        return dataset, scores
+    found = incomplete_scores(model, more.rows)
+    answered = is_answered(found)
+    return dataset.with_incomplete(answered), np.concatenate([scores, found[answered, 0]])

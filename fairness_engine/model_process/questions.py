@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
     from fairness_engine.groups.figures.report import FigureSettings, GroupReport
+    from fairness_engine.groups.figures.thresholds import ThresholdCounts, ThresholdSettings
     from fairness_engine.measures.gradient_agreement import GradientCheck
     from fairness_engine.measures.plausibility.plausibility import PersonAssessed
     from fairness_engine.models.fit.known_answers import KnownAnswers
@@ -457,6 +458,25 @@ class GroupFigures(Question["GroupReport"]):
         from fairness_engine.groups.figures.report import report_from_json
 
         return report_from_json(reply.get("figures"), self.settings)
+
+
+@dataclass(frozen=True)
+class CountThresholds(Question["ThresholdCounts"]):
+    """How many rows of each group get the favourable outcome at every decision threshold that is offered, so that
+    moving it asks nothing more; the scope's limits hold.
+    """
+
+    name = "thresholds"
+    seconds = 90.0
+    settings: ThresholdSettings
+
+    def content(self) -> dict[str, Any]:
+        return {"settings": self.settings.to_json()}
+
+    def read(self, reply: dict[str, Any], target: Target) -> ThresholdCounts:
+        from fairness_engine.groups.figures.thresholds import counts_from_json
+
+        return counts_from_json(reply.get("thresholds"), self.settings, target.schema, scope_of(target).threshold)
 
 
 @dataclass(frozen=True)

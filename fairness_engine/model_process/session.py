@@ -325,10 +325,28 @@ class ModelSession:
         return {"where": where_to_json(found), "examples": pack_pairs(found.examples.mapped(self.domain.spelled))}
 
     def group_figures(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_answer``."""
+        """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_figures``."""
         from fairness_engine.model_process.group_figures import answer
 
         return {"figures": answer(self, settings)}
+
+    def thresholds(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Rows with the favourable outcome by group at other decision thresholds, as JSON; see ``group_figures``."""
+        from fairness_engine.model_process.group_figures import answer_thresholds
+
+        return {"thresholds": answer_thresholds(self, settings)}
+
+    @cached_property
+    def scored(self) -> tuple[Dataset, NDArray[np.float64]]:
+        """The people of the data whom a model of two classes answers, and their scores of class 1 ``(n_rows,)``.
+
+        Raises:
+            SettingError: it is too slow.
+            FitError: it gives no number for some row.
+        """
+        from fairness_engine.model_process.group_figures import score_rows
+
+        return score_rows(self.model, self.dataset)
 
     @cached_property
     def favourable(self) -> NDArray[np.bool_]:
@@ -441,6 +459,7 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "where": ModelSession.where,
     "gradients": ModelSession.gradients,
     "group_figures": ModelSession.group_figures,
+    "thresholds": ModelSession.thresholds,
     "box": ModelSession.box,
     "certifiable": ModelSession.certifiable,
     "trainable": ModelSession.trainable,

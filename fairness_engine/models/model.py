@@ -30,6 +30,11 @@ class Output(StrEnum):
     LOGIT = "logit"
     LABEL = "label"
 
+    @property
+    def middle(self) -> float:
+        """Of two classes: the score above which a model decides for class 1 where nobody says otherwise."""
+        return 0.0 if self is Output.LOGIT else 0.5
+
 
 class Predictor(Protocol):
     """What one file format yields. ``inputs`` are the model's own: a float matrix, or a DataFrame of labels."""
@@ -288,7 +293,8 @@ def measure_rounding(model: Model, rows: FloatArray) -> float:
     if not hasattr(model.predictor, "exact_margins"):
         return float(getattr(model.predictor, "rounding", 0.0))
     exact = model.exact_margins(rows)
-    difference = np.abs(model.margins(rows) - exact)
+    with np.errstate(invalid="ignore"):  # at a threshold of 0 or 1 every margin of a logit is infinite
+        difference = np.abs(model.margins(rows) - exact)
     finite = difference[np.isfinite(difference)]
     return max(_LEAST_ROUNDING, _ROUNDING_SAFETY * float(finite.max(initial=0.0)))
 

@@ -24,7 +24,7 @@ from fairness_engine.models.encoders.encoders import CodesEncoder, FoldedEncoder
 from fairness_engine.models.fit.probing import probe
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.inputs.typed import TypedEncoder
-from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
+from fairness_engine.models.model import Encoder, Model, Predictor, measure_rounding
 from fairness_engine.models.sklearn.voting import Rearranged
 
 _ROUNDING_ROWS = 10_000
@@ -191,7 +191,7 @@ def bind(
         encoder = FoldedEncoder(encoder)
     if not 0 <= favourable < len(match.classes):
         raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
-    default = 0.0 if predictor.output is Output.LOGIT else 0.5
+    default = predictor.output.middle
     model = Model(
         predictor,
         encoder,

@@ -10,7 +10,7 @@ from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.fit.probing import refuse_random
 from fairness_engine.models.formats import FileFormat, detect_format
-from fairness_engine.models.model import Output, Predictor, decide
+from fairness_engine.models.model import Predictor, decide
 from fairness_engine.models.sklearn.voting import Rearranged
 from fairness_engine.models.text_model import TextModel, score_texts
 
@@ -74,7 +74,7 @@ def _bound(
         predictor = Rearranged(predictor, match.order)
     if not 0 <= favourable < len(match.classes):
         raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
-    default = 0.0 if predictor.output is Output.LOGIT else 0.5
+    default = predictor.output.middle
     chosen = default if threshold is None else threshold
     model = TextModel(predictor, chosen, match.classes, favourable, file_format, (*notes, *match.notes))
     refuse_random(score_texts(model, _TRIAL), score_texts(model, _TRIAL))
@@ -138,7 +138,7 @@ def _by_own_decisions(estimator: Any) -> Predictor:
         expected = class_indices(estimator, ask(estimator, "predict", texts))
         for method in EstimatorPredictor(estimator).methods():
             predictor = EstimatorPredictor(estimator, method)
-            middle = 0.0 if predictor.output is Output.LOGIT else 0.5
+            middle = predictor.output.middle
             if bool((decide(predictor.predict(texts), middle) == expected).all()):
                 return predictor
     except Exception:  # noqa: BLE001 - a model may raise anything; the trial says what

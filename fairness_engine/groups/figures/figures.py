@@ -29,6 +29,7 @@ from fairness_engine.groups.figures.report import (
 )
 from fairness_engine.groups.rule_sets.attributes import make_attribute, value_codes
 from fairness_engine.groups.rule_sets.membership import lie_within
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.intervals import clopper_pearson, share_interval
 from fairness_engine.oracle.domain import Ranges, Scope
 
@@ -126,16 +127,16 @@ def group_figures(
     Reference: impact ratio and the four-fifths convention: 29 CFR 1607.4 D; equalised odds: Hardt, Price and Srebro
         (2016).
     """
-    chosen = np.flatnonzero(decided.is_known & _within(dataset, scope))
+    chosen = np.flatnonzero(decided.is_known & rows_within(dataset, scope))
     if not len(chosen):
         raise SettingError(
             "Group figures need a row of the data that lies in the ranges of the scope and has a decision, got none. "
             "Widen the limits."
         )
     actual = None if decided.actual is None else decided.actual[chosen]
-    cutter = _Cutter(dataset, scope, settings, chosen)
+    cutter = Cutter(dataset, scope, settings.cuts, chosen)
     median, is_above = _above_median(None if decided.scores is None else decided.scores[chosen])
-    outcomes = _Outcomes(decided.favourable[chosen], actual, is_above)
+    outcomes = Outcomes(decided.favourable[chosen], actual, is_above)
     alpha = (1 - CONFIDENCE) / len(settings.attribute_sets)
     tables = tuple(_table(cutter, names, outcomes, alpha) for names in settings.attribute_sets)
     n_incomplete = int(np.isnan(dataset.rows[chosen]).any(axis=1).sum())
@@ -143,7 +144,7 @@ def group_figures(
 
 
 @dataclass(frozen=True)
-class _Outcomes:
+class Outcomes:
     """What became of the rows counted ``(n_rows,)`` each: decided for the person, label favourable, score above the
     median; ``None`` where that is not known."""
 
@@ -151,10 +152,10 @@ class _Outcomes:
     actual: BoolArray | None
     is_above: BoolArray | None
 
-    def of(self, rows: BoolArray) -> _Outcomes:
+    def of(self, rows: BoolArray) -> Outcomes:
         """Of some of the rows."""
         parts = [None if each is None else each[rows] for each in (self.actual, self.is_above)]
-        return _Outcomes(self.favourable[rows], *parts)
+        return Outcomes(self.favourable[rows], *parts)
 
 
 def _above_median(scores: FloatArray | None) -> tuple[float | None, BoolArray | None]:
@@ -166,7 +167,7 @@ def _above_median(scores: FloatArray | None) -> tuple[float | None, BoolArray | 
     return median, scores > median
 
 
-def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
+def rows_within(dataset: Dataset, scope: Scope | None) -> BoolArray:
     """Which rows lie inside the limits of a scope ``(n_rows,)``, as for rule sets; a missing cell where there is no
     limit.
     """
@@ -176,12 +177,19 @@ def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
     return lie_within(ranges, ranges.filled(dataset.rows))
 
 
-class _Cutter:
-    """Cuts attributes into the values that rule sets have, once each."""
+class Cutter:
+    """Cuts attributes into the values that rule sets have, once each.
 
-    def __init__(self, dataset: Dataset, scope: Scope | None, settings: FigureSettings, chosen: IntArray) -> None:
+    Args:
+        dataset: whose rows.
+        scope: gives the limits between which numbers are cut.
+        cuts: how.
+        chosen: positions of the rows that count ``(n_rows,)``.
+    """
+
+    def __init__(self, dataset: Dataset, scope: Scope | None, cuts: RuleSettings, chosen: IntArray) -> None:
         self._dataset = dataset
-        self._settings = settings
+        self._cuts = cuts
         self._chosen = chosen
         self._limits = dict(scope.limits) if scope else {}
         self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
@@ -194,7 +202,7 @@ class _Cutter:
             limits = self._limits.get(name)
             column = schema.column(name)
             values = self._dataset.rows[self._chosen, schema.index(name)]
-            attribute = make_attribute(column, limits, self._settings.cuts)
+            attribute = make_attribute(column, limits, self._cuts)
             codes = np.full(len(values), -1, dtype=np.int64)
             is_known = ~np.isnan(values)
             low = column.low if limits is None else float(limits[0])
@@ -203,7 +211,7 @@ class _Cutter:
         return self._known[name]
 
 
-def _table(cutter: _Cutter, names: tuple[str, ...], outcomes: _Outcomes, alpha: float) -> GroupTable:
+def _table(cutter: Cutter, names: tuple[str, ...], outcomes: Outcomes, alpha: float) -> GroupTable:
     """The groups of some attributes; their intervals miss together with probability ``alpha`` at most."""
     codes, labels = zip(*map(cutter, names), strict=True)
     is_known = np.all([code >= 0 for code in codes], axis=0)
@@ -218,7 +226,7 @@ def _table(cutter: _Cutter, names: tuple[str, ...], outcomes: _Outcomes, alpha: 
     texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
     # several columns may be unknown in the same row: the largest is what is certain
     n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
-    counted = _Counted.of(group, outcomes.of(is_known))
+    counted = Counted.of(group, outcomes.of(is_known))
     return counted.table(names, texts, n_unknown, alpha)
 
 
@@ -237,7 +245,7 @@ def _grouped(codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(frozen=True)
-class _Counted:
+class Counted:
     """Rows by group and outcome.
 
     Args:
@@ -251,7 +259,7 @@ class _Counted:
     n_above: IntArray | None = None
 
     @classmethod
-    def of(cls, group: IntArray, outcomes: _Outcomes) -> _Counted:
+    def of(cls, group: IntArray, outcomes: Outcomes) -> Counted:
         """Count rows; ``group`` is 0 to n_groups - 1 ``(n_rows,)``."""
         actual = outcomes.actual
         n_groups = int(group.max()) + 1
@@ -281,9 +289,27 @@ class _Counted:
 
     def table(self, names: tuple[str, ...], texts: list[tuple[str, ...]], n_unknown: int, alpha: float) -> GroupTable:
         """With intervals; see ``_table``."""
+        low, high, impacts = self._compared(alpha)
+        difference, ratio = self._parity(low, high, impacts)
+        groups = self._groups(texts, impacts)
+        return GroupTable(names, groups, n_unknown, difference, ratio, self._odds_difference(alpha))
+
+    def rates(self, texts: Sequence[tuple[str, ...]], alpha: float) -> tuple[GroupRates, ...]:
+        """The groups alone, without figures of all of them: what takes no library.
+
+        Args:
+            texts: labels of each group.
+            alpha: the impact ratios miss together with this probability at most.
+        """
+        return self._groups(texts, self._compared(alpha)[2])
+
+    def _compared(self, alpha: float) -> tuple[FloatArray, FloatArray, list[Bounded | None]]:
+        """Intervals of the selection rates that hold together, and the impact ratios."""
         low, high = clopper_pearson(self.hits, self.n, alpha / len(self.n))
-        impacts = impact_ratios(self.hits / self.n, low, high, self.is_compared)
-        groups = tuple(
+        return low, high, impact_ratios(self.hits / self.n, low, high, self.is_compared)
+
+    def _groups(self, texts: Sequence[tuple[str, ...]], impacts: Sequence[Bounded | None]) -> tuple[GroupRates, ...]:
+        return tuple(
             GroupRates(
                 labels,
                 bool(self.is_compared[i]),
@@ -294,8 +320,6 @@ class _Counted:
             )
             for i, labels in enumerate(texts)
         )
-        difference, ratio = self._parity(low, high, impacts)
-        return GroupTable(names, groups, n_unknown, difference, ratio, self._odds_difference(alpha))
 
     def _odds_of(self, i: int) -> tuple[Rate | None, Rate | None]:
         """True and false positive rate of a group; nothing without labels."""

@@ -15,7 +15,7 @@ from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encod
 from fairness_engine.models.encoders.tabulated import tabulate
 from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.inputs.spelling import known_categories, spell
-from fairness_engine.models.model import Encoder, Output, Predictor, decide
+from fairness_engine.models.model import Encoder, Predictor, decide
 from fairness_engine.models.sklearn.estimator import (
     EstimatorPredictor,
     ask,
@@ -114,7 +114,7 @@ def _compare(predictor: Predictor, inputs: Any, expected: IntArray) -> tuple[int
     """How many rows are decided otherwise than expected, and how many more lie so near a tie that another order of a
     sum decides.
     """
-    threshold = 0.0 if predictor.output is Output.LOGIT else 0.5
+    threshold = predictor.output.middle
     differ = np.flatnonzero(decide(predictor.predict(inputs), threshold) != expected)
     values = predictor.transform(inputs) if isinstance(predictor, Transformed) else inputs
     final = predictor.final if isinstance(predictor, Transformed) else predictor

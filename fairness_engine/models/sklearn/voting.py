@@ -45,7 +45,7 @@ def probabilities_of(predictor: Predictor, inputs: Any) -> FloatArray:
 
 def decisions_of(predictor: Predictor, inputs: Any) -> IntArray:
     """Classes ``(n_rows,)`` by the predictor's own threshold."""
-    return decide(predictor.predict(inputs), 0.0 if predictor.output is Output.LOGIT else 0.5)
+    return decide(predictor.predict(inputs), predictor.output.middle)
 
 
 class SoftVote:
@@ -163,7 +163,7 @@ class Rearranged:
         scores = self.inner.predict(inputs)
         if self.n_scores > 1:
             return scores[:, self.order]
-        middle = 0.0 if self.output is Output.LOGIT else 0.5
+        middle = self.output.middle
         mirrored = 2 * middle - scores
         contradicts = (mirrored > middle) == (scores > middle)
         return np.where(contradicts, np.nextafter(middle, 1.0 if middle else np.inf), mirrored)

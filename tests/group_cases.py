@@ -22,12 +22,12 @@ PROTECTED = ("age", "sex", "born_in")
 _SECONDS = 300.0
 
 
-def review_of(store: RunStore, **changes: Any) -> Review:
-    """A review of the planted rule of marketing, with data, model, scope and the facts of a fit card that pages ask
-    for.
+def review_of(store: RunStore, model: str = MODEL, **changes: Any) -> Review:
+    """A review of a model of marketing, the planted rule unless another is named, with data, scope and the facts of a
+    fit card that pages ask for.
     """
     sample = find_sample("marketing")
-    chosen = sample.model(MODEL)
+    chosen = sample.model(model)
     fit = {
         "classes": list(chosen.classes),
         "favourable": 1,

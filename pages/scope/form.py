@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.oracle.domain import Scope
 from pages.shared.app import wording
-from pages.shared.people.decisions import threshold_note
+from pages.shared.people.decisions import has_threshold, threshold_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,16 +24,16 @@ def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | N
     output = fit.get("output") or {}
     models_own = fit.get("threshold")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
-    has_threshold = output.get("kind") != "label" and fit.get("n_classes", 2) == 2
+    can_move = has_threshold(fit)
     own = left.toggle(
         "Model's own threshold" + ("" if models_own is None else f" ({models_own:g})"),
         value=scope is None or scope.threshold is None,
         key="own_threshold",
-        disabled=not has_threshold,
+        disabled=not can_move,
         help=wording.explain("decision threshold"),
     )
     threshold = None
-    if has_threshold and not own:
+    if can_move and not own:
         start = (
             scope.threshold if scope and scope.threshold is not None else 0.0 if output.get("kind") == "logit" else 0.5
         )
@@ -54,7 +54,7 @@ def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | N
         key="score_gap",
         help=wording.explain("score gap"),
     )
-    if not has_threshold:
+    if not can_move:
         left.caption("This model gives decisions without a score to cut, so there is no threshold to move.")
     return threshold, gap
 

@@ -13,7 +13,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.domain import Scope
 from pages.groups.texts import form
 from pages.shared.app import frame, navigation, session, wording
-from pages.shared.people.decisions import threshold_note
+from pages.shared.people.decisions import has_threshold, threshold_note
 from pages.shared.review import kind, model_fit
 from pages.shared.review.favourable_outcome import ask_favourable
 from pages.shared.texts import counts as text_data
@@ -101,7 +101,7 @@ def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:
     """The decision threshold, ``None`` for the model's own."""
     output = fit.get("output") or {}
     models_own = fit.get("threshold")
-    if output.get("kind") == "label" or fit.get("n_classes", 2) != 2:
+    if not has_threshold(fit):
         st.caption("This model gives decisions without one score to cut, so there is no threshold to move.")
         return None
     left, right = st.columns(2, vertical_alignment="bottom")

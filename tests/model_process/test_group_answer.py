@@ -169,8 +169,8 @@ def test_a_review_without_a_model_is_answered_too(store: RunStore, evaluator: Ev
 def test_whoever_asks_imports_neither_fairlearn_nor_scikit_learn() -> None:
     program = (
         "import sys, fairness_engine.model_process.pool, fairness_engine.groups.figures.report, "
-        "pages.groups.figures.view, pages.groups.two_attributes.view; print([name for name in ('fairlearn', "
-        "'sklearn', 'scipy', 'numba') if name in sys.modules])"
+        "pages.groups.figures.view, pages.groups.two_attributes.view, pages.groups.thresholds.view; "
+        "print([name for name in ('fairlearn', 'sklearn', 'scipy', 'numba') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(ROOT))
     assert done.stdout.strip() == "[]"

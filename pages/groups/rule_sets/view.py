@@ -24,11 +24,12 @@ from pages.groups.rule_sets.cards import Ranked
 from pages.groups.rule_sets.phrases import capitalised, noun_of, score_text
 from pages.groups.texts import form as text_form
 from pages.groups.texts import sentences
+from pages.groups.thresholds import view as thresholds_view
 from pages.groups.two_attributes import view as group_matrix
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import kit
-from pages.shared.people.decisions import decisions_of
+from pages.shared.people.decisions import decisions_of, has_threshold
 from pages.shared.review import kind
 from pages.shared.runs import figures, models, of_kind
 from pages.shared.runs import phrases as run_words
@@ -293,14 +294,16 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
     if run is not None and RULES.settings(run.config).text_column:
         found[sentences.SECTION] = lambda: sentences.draw(of_run, run, result)
     if not kind.is_text(review):
-        found[rules_choice.FIGURES] = lambda: _figures(review)
+        found[rules_choice.FIGURES] = lambda: _of_review(group_figures_view.draw, review)
+        if not kind.is_without_model(review) and has_threshold(review.fit or {}):
+            found[rules_choice.THRESHOLDS] = lambda: _of_review(thresholds_view.draw, review)
     return found
 
 
-def _figures(review: Review) -> None:
-    """Group figures need no run, but what the review has now."""
+def _of_review(draw: Callable[[Review], None], review: Review) -> None:
+    """Group figures and thresholds need no run, but what the review has now."""
     if session.can_start(review):
-        group_figures_view.draw(review)
+        draw(review)
 
 
 def form_of(review: Review) -> ModuleType:

@@ -115,6 +115,11 @@ def decisions_under(fit: Mapping[str, Any], schema: Schema | None, *, has_model:
     return Decisions(tuple(names), favourable, _output(fit))
 
 
+def has_threshold(fit: Mapping[str, Any]) -> bool:
+    """Whether a model, by its fit card, has a score of two classes to cut."""
+    return (fit.get("output") or {}).get("kind") != Output.LABEL and fit.get("n_classes", 2) == 2
+
+
 def threshold_note(fit: Mapping[str, Any]) -> str:
     """What a threshold of one's own cuts, not escaped: the model's score as it is, which is that of class 1."""
     names = decisions_under(fit, None)

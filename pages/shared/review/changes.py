@@ -184,6 +184,21 @@ def say_before(review: Review) -> None:
     )
 
 
+def say_before_threshold(review: Review) -> None:
+    """Before another decision threshold is used: what becomes of the results that there are. Nothing while there are
+    none in the scope as it is.
+    """
+    n = sum(run.config.scope == review.scope and bool(run.config.model_id) for run in session.runs(review.id))
+    if not n:
+        return
+    made = (
+        "1 run was made at the present threshold. It stays readable and belongs"
+        if n == 1
+        else f"{wording.count(n)} runs were made at the present threshold. They stay readable and belong"
+    )
+    st.caption(f":material/history: {made} to the old scope; new runs use the new threshold.")
+
+
 def is_leaving() -> bool:
     """Whether a change was undone a moment ago, and the page is left for a moment."""
     return bool(st.session_state.get(_LEAVING))

@@ -24,6 +24,7 @@ VIEW = "view"
 RULE_SETS = "Rule sets"
 TWO = "Two attributes"
 FIGURES = "Group figures"
+THRESHOLDS = "Threshold"
 _NAME = "rule"
 
 

@@ -88,6 +88,7 @@ COMMANDS = {
     "rules": "rules",
     "figures": "figures",
     "retrain": "retrain",
+    "report": "report",
     "runs": "runs",
 }
 """Which module of ``commands`` has a command, as a function of its name beside ``<NAME>_KEYS``."""

@@ -252,6 +252,7 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
     )
     _add_figures(commands.add_parser("figures", help="rates and impact ratios by group", allow_abbrev=False))
     _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
+    _add_report(commands.add_parser("report", help="what runs found, as a document", allow_abbrev=False))
     _add_runs(
         commands.add_parser(
             "runs", help="list, show, cancel and verify stored runs; try the walls around a model", allow_abbrev=False
@@ -521,6 +522,32 @@ def _add_retrain(parser: argparse.ArgumentParser) -> None:
     _add_inputs(parser)
     add_retrain_options(parser)
     _add_common(parser)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the report")
+    group.add_argument("--review", metavar="ID", help="of all that a review has")
+    group.add_argument(
+        "--run",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ID",
+        help="of these runs; the beginning of an id will do",
+    )
+    group.add_argument(
+        "--preset",
+        default="plain",
+        metavar="NAME",
+        help="plain, nyc-local-law-144, four-fifths, eu-ai-act, iso-12791, adverse-outcome, or a JSON file of your own",
+    )
+    group.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where it is written")
+    group.add_argument("--prepared-by", metavar="NAME", help="who it is by")
+    group.add_argument("--organisation", metavar="NAME", help="whose model it is")
+    group.add_argument("--purpose", metavar="TEXT", help="what the model is for, in a sentence")
+    group.add_argument("--person", metavar="RUN:N", help="the pair that a sheet for one person is about")
+    group.add_argument("--without-people", action="store_true", help="print no people: one of a pair may be real")
+    _add_output(parser.add_argument_group("workspace and output"))
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:

@@ -204,9 +204,16 @@ def figures_of(known: Sorted, preset: Preset, review: Review) -> GroupReport | N
     return next(iter(whole or reports), None)
 
 
-def lacks_figures(store: RunStore, review: Review, preset: Preset) -> tuple[tuple[str, ...], ...]:
-    """What groups have to be counted before a preset's tables can be printed, as columns; empty where all are."""
-    known = sort_runs(store, review)
+def lacks_figures(
+    store: RunStore, review: Review, preset: Preset, runs: list[RunRecord] | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """What groups have to be counted before a preset's tables can be printed, as columns; empty where all are.
+
+    Args:
+        store, review, preset: whose.
+        runs: only these; all of the review, if none are given.
+    """
+    known = sort_runs(store, review, runs)
     assert review.schema is not None, "asked of a review with columns"
     assert review.scope is not None, "asked of a review with a scope"
     report = figures_of(known, preset, review)

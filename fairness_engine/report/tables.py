@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairness_engine.data.schema import Schema
 from fairness_engine.findings.groups import group_name
@@ -110,11 +110,19 @@ def _asked(
         role = preset.roles[missing[0]]
         why = f"The data has no column for {role.title.lower()} (looked for: {', '.join(role.columns)})."
         return [MissingTable(asked.title, why)]
-    wanted = {columns[role] for role in asked.by}
-    table = next((table for table in report.tables if set(table.attributes) == wanted), None)
+    wanted = tuple(columns[role] for role in asked.by)
+    table = next((table for table in report.tables if set(table.attributes) == set(wanted)), None)
     if table is None:
         return [MissingTable(asked.title, "These groups are too many to be read, or were not counted.")]
+    table = _in_order(table, wanted)
     return [_print(preset, asked.title, table, rate) for rate in preset.rates if _has(table, rate)]
+
+
+def _in_order(table: GroupTable, names: tuple[str, ...]) -> GroupTable:
+    """The same with its attributes in another order."""
+    places = [table.attributes.index(name) for name in names]
+    groups = (replace(group, labels=tuple(group.labels[place] for place in places)) for group in table.groups)
+    return replace(table, attributes=names, groups=tuple(groups))
 
 
 def _has(table: GroupTable, rate: Asked) -> bool:

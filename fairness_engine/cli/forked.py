@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TextIO
 
-from fairness_engine.cli import gate, output, parser  # noqa: F401 - what every command needs
 from fairness_engine.cli import main as command_line
+from fairness_engine.cli import parser, pipeline  # noqa: F401 - what every command needs
 from fairness_engine.cli.leaving import leave_with
 
 for _module in sorted(set(command_line.COMMANDS.values())):

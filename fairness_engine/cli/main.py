@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
+from fairness_engine.cli.output import COMMON_KEYS, COMMON_PARTS, ExitStatus, Outcome, sentence_of
 from fairness_engine.errors import EvenhandError, ProcessError, one_sentence
 from fairness_engine.store.environment import TRACEBACK_VARIABLE, is_yes
 
 if TYPE_CHECKING:
     import argparse
-
-_LONG_WORD = re.compile(r"(\S{100})\S{100,}")
-"""Shortened, so that a sentence that quotes it keeps its end, which says what to do."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None) -> int:
@@ -31,8 +27,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
         return _main(arguments, program, others)
     except KeyboardInterrupt:
         return ExitStatus.CANCELLED
-    except BrokenPipeError:  # whoever read standard output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read what is said has gone
+        _discard_output()
         return ExitStatus.DONE
     except Exception as error:
         if is_yes(TRACEBACK_VARIABLE):
@@ -40,42 +36,64 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
         return _explain(error)
 
 
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _explain(error: Exception) -> ExitStatus:
     """Say what went wrong; returns the status to leave with."""
     from fairness_engine.cli.output import say
 
+    say(_sentence(error))
+    if not isinstance(error, EvenhandError):
+        return ExitStatus.CRASHED
+    if error.recipe:
+        say(f"\n{error.recipe}")
+    return ExitStatus.CRASHED if isinstance(error, ProcessError) else ExitStatus.BAD_INPUT
+
+
+def _sentence(error: BaseException) -> str:
+    """What went wrong."""
     if isinstance(error, EvenhandError):
-        say(one_sentence(_LONG_WORD.sub(r"\1...", str(error))))
-        if error.recipe:
-            say(f"\n{error.recipe}")
-        return ExitStatus.CRASHED if isinstance(error, ProcessError) else ExitStatus.BAD_INPUT
+        return sentence_of(error)
     if isinstance(error, MemoryError):
-        say("The command needs more memory than there is. Use less data.")
-    else:
-        kind = type(error).__name__
-        what = one_sentence(str(error), 150)
-        say(f"An unexpected error ended the command ({kind}: {what}). {TRACEBACK_VARIABLE}=1 shows where.")
-    return ExitStatus.CRASHED
+        return "The command needs more memory than there is. Use less data."
+    if isinstance(error, KeyboardInterrupt):
+        return "The command was cancelled."
+    kind = type(error).__name__
+    what = one_sentence(str(error), 150)
+    return f"An unexpected error ended the command ({kind}: {what}). {TRACEBACK_VARIABLE}=1 shows where."
 
 
 def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, str] | None) -> int:
-    from fairness_engine.cli.gate import read_gate
-    from fairness_engine.cli.output import say, write_result
-    from fairness_engine.cli.parser import PROGRAM, make_parser
+    from fairness_engine.cli.junit import check_junit
+    from fairness_engine.cli.output import write_result
+    from fairness_engine.cli.parser import ACTIONS, PROGRAM, make_parser
+    from fairness_engine.cli.pipeline import Pipeline, make_pipeline, typed
 
     options = make_parser(program or PROGRAM, others).parse_args(arguments)
-    command, keys = _command(options)
-    gates = [read_gate(text) for text in options.fail_if]
-    for gate in gates:
-        gate.check_names((*COMMON_KEYS, *keys), options.command)
-    outcome = command(options)
-    write_result(outcome.result, outcome.text, options.json)
-    if outcome.status is not ExitStatus.DONE:
-        return outcome.status
-    failed = [gate for gate in gates if gate.fails(outcome.result, options.command)]
-    for gate in failed:
-        say(f"Gate failed: {gate.text}.")
-    return ExitStatus.GATE_FAILED if failed else ExitStatus.DONE
+    if options.junit is not None:
+        check_junit(options.junit, options.json)
+    pipeline = Pipeline(typed(options), options.command, junit=options.junit)
+    try:
+        command, _ = _command(options)
+        names = [*(name for name in COMMANDS if name != "runs"), *(f"runs {action}" for action in ACTIONS)]
+        pipeline = make_pipeline(options, *_json_names(options), names)
+        outcome = command(options)
+        try:
+            write_result(outcome.result, outcome.text, options.json)
+        except BrokenPipeError:  # its reader has gone; the gates are looked at all the same
+            _discard_output()
+        return pipeline.conclude(outcome)
+    except BrokenPipeError:
+        if not pipeline.is_asked:
+            raise
+        _discard_output()
+        pipeline.break_off("Whoever read what the command said left before its gates were looked at.")
+        return ExitStatus.CRASHED
+    except (Exception, KeyboardInterrupt) as error:
+        pipeline.break_off(_sentence(error))
+        raise
 
 
 COMMANDS = {
@@ -91,7 +109,9 @@ COMMANDS = {
     "report": "report",
     "runs": "runs",
 }
-"""Which module of ``commands`` has a command, as a function of its name beside ``<NAME>_KEYS``."""
+"""Which module of ``commands`` has a command, as a function of its name beside ``<NAME>_KEYS``, the names of its JSON;
+``<NAME>_PARTS``, where it is there, has what is known of objects in it, ``<NAME>_ACTIONS`` all names for each action.
+"""
 
 
 def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace], Outcome], tuple[str, ...]]:
@@ -99,3 +119,12 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
     name: str = options.command
     module = importlib.import_module(f"fairness_engine.cli.commands.{COMMANDS[name]}")
     return getattr(module, name), getattr(module, f"{name.upper()}_KEYS")
+
+
+def _json_names(options: argparse.Namespace) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """All names of a command's JSON, and what is known of objects in it."""
+    name: str = options.command
+    module = importlib.import_module(f"fairness_engine.cli.commands.{COMMANDS[name]}")
+    of_actions: Mapping[str, tuple[str, ...]] = getattr(module, f"{name.upper()}_ACTIONS", {})
+    keys = of_actions[options.action] if of_actions else (*COMMON_KEYS, *getattr(module, f"{name.upper()}_KEYS"))
+    return keys, {**COMMON_PARTS, **getattr(module, f"{name.upper()}_PARTS", {})}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -12,8 +13,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from fairness_engine.cli.junit import Case
 from fairness_engine.data.links.spelling import links_to_json
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import EvenhandError, SettingError, one_sentence
+from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
@@ -24,6 +27,8 @@ COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
     *("positive", "reading", "left_out", "links"),
 )
+COMMON_PARTS = {"reading": Reading}
+"""What objects of the JSON hold, as ``cli.gate`` reads it."""
 
 
 class ExitStatus(IntEnum):
@@ -38,11 +43,18 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, the same in words, and the status to leave with."""
+    """A result, the same in words, and the status to leave with.
+
+    Args:
+        why: a sentence on a command that did not come to its end.
+        cases: what decided on the status, beside the gates.
+    """
 
     result: Mapping[str, Any]
     text: str
     status: ExitStatus = ExitStatus.DONE
+    why: str = ""
+    cases: tuple[Case, ...] = ()
 
 
 def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
@@ -89,6 +101,16 @@ def end_status(run: RunRecord) -> ExitStatus:
         RunState.CANCELLED: ExitStatus.CANCELLED,
         RunState.FAILED: ExitStatus.BAD_INPUT,
     }.get(run.state, ExitStatus.CRASHED)
+
+
+def outcome_of(run: RunRecord, result: Mapping[str, Any], text: str) -> Outcome:
+    """What a command came to whose run ended.
+
+    Args:
+        run: as it ended.
+        result, text: see ``Outcome``.
+    """
+    return Outcome(result, text, end_status(run), run.message or "")
 
 
 _BAR_WIDTH = 30
@@ -188,6 +210,15 @@ def write_result(result: Mapping[str, Any], text: str, target: str | None) -> No
                 f"--json must name a file that can be written, got '{target}': {error.strerror}."
             ) from None
     print(_printable(text))
+
+
+_LONG_WORD = re.compile(r"(\S{100})\S{100,}")
+"""Shortened, so that a sentence that quotes it keeps its end, which says what to do."""
+
+
+def sentence_of(error: EvenhandError) -> str:
+    """What an error says, as one line of bounded length."""
+    return one_sentence(_LONG_WORD.sub(r"\1...", str(error)))
 
 
 def say(message: str) -> None:

@@ -371,6 +371,12 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         metavar="GATE",
         help='leave with status 1 when it holds, e.g. "estimate.high > 0.01"',
     )
+    group.add_argument(
+        "--policy", type=Path, metavar="FILE.yaml", help="gates with names and reasons, by command; beside --fail-if"
+    )
+    group.add_argument(
+        "--junit", type=Path, metavar="FILE.xml", help="write what became of each gate as test cases, JUnit XML"
+    )
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
@@ -550,16 +556,20 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_output(parser.add_argument_group("workspace and output"))
 
 
+ACTIONS = {
+    "list": "all runs of the workspace",
+    "show": "one run",
+    "cancel": "stop a run and keep what it found",
+    "verify": "look again whether what a run found holds",
+    "clean": "name runs that ended long ago and files that nothing needs, and remove them where asked",
+    "walls": "try the walls around a model on this machine, from inside",
+}
+"""Of ``runs``."""
+
+
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    for name, text in (
-        ("list", "all runs of the workspace"),
-        ("show", "one run"),
-        ("cancel", "stop a run and keep what it found"),
-        ("verify", "look again whether what a run found holds"),
-        ("clean", "name runs that ended long ago and files that nothing needs, and remove them where asked"),
-        ("walls", "try the walls around a model on this machine, from inside"),
-    ):
+    for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, allow_abbrev=False)
         if name == "walls":
             action.add_argument(

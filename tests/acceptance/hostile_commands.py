@@ -95,6 +95,11 @@ CASES = (
     search("a technique of 100,000 characters", "The technique must be one of", "--technique", "n" * 100_000),
     search("a technique of 50,000 words", "The technique must be one of", "--technique", "n " * 50_000),
     search("a gate that is no number", "--fail-if needs comparisons of names and numbers, got", "--fail-if", "sex"),
+    search("a policy that never ends", "--policy must name a file of YAML, but there is none", "--policy", "/dev/zero"),
+    search(
+        "test cases among the result", "--junit must name a file, got '-'", "--fail-if", "n_found > 1", "--junit", "-"
+    ),
+    search("test cases where nobody may write", "--junit must name a file in a folder", "--junit", "/proc/1/x"),
     search(
         "an address of a database that is none",
         "Unrecognized arguments: --database nonsense://x. 'python -m",

@@ -32,6 +32,7 @@ from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.store.records import RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from junit_rules import read_junit
 from loan_cases import loan_frame, write_messy_csv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -351,6 +352,9 @@ def test_a_wall_that_does_not_hold_is_a_status(command: Commands, monkeypatch: p
     assert command("runs", "walls") == 1
     assert "take 9 GB: it was done" in command.out
     assert command.out.endswith("2 did not hold.\n")
+    cases = command.workspace / "walls.xml"
+    assert command("runs", "walls", "--junit", str(cases)) == 1
+    assert [case.end for case in read_junit(cases).cases] == ["failure", "failure"]
 
 
 def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path) -> None:
@@ -444,6 +448,7 @@ def test_a_command_in_a_pipe_keeps_standard_output_clean(workspace: Path) -> Non
 def endless(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A search that ends only when told to; at the latest with its test, also when that fails."""
     budget = ["--protected", "sex", "--max-evaluations", "1000000000000", "--workspace", str(workspace), "--json", "-"]
+    budget += ["--fail-if", "n_found > 0", "--junit", str(workspace / "cases.xml")]
     command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, *budget]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True
@@ -475,6 +480,9 @@ def test_an_interrupt_is_status_130_and_keeps_what_was_found(workspace: Path, en
     result = json.loads(out)
     assert (result["state"], result["run_id"]) == ("cancelled", run_id)
     assert store.n_pairs(run_id) == result["n_found"] > 0
+    suite = read_junit(workspace / "cases.xml")
+    assert suite.ends() == {"the command comes to its end": "error", "n_found > 0": "skipped"}
+    assert "was cancelled" in suite.cases[0].message
 
 
 def test_a_killed_worker_is_status_3_and_keeps_what_was_found(
@@ -487,6 +495,9 @@ def test_a_killed_worker_is_status_3_and_keeps_what_was_found(
     assert endless.returncode == 3
     assert json.loads(out)["state"] == "crashed"
     assert store.n_pairs(run_id) > 0
+    suite = read_junit(workspace / "cases.xml")
+    assert suite.ends() == {"the command comes to its end": "error", "n_found > 0": "skipped"}
+    assert suite.cases[0].message == store.run(run_id).message
 
 
 def test_a_run_is_cancelled_from_another_command(
@@ -584,9 +595,12 @@ def test_whatever_happens_there_is_no_traceback(
 
     monkeypatch.delenv("EVENHAND_TRACEBACK", raising=False)
     monkeypatch.setattr("fairness_engine.cli.commands.runs.runs", fail)
-    assert command("runs", "list") == status
+    cases = command.workspace / "whatever.xml"
+    assert command("runs", "list", "--junit", str(cases)) == status
     assert said in command.err
     assert "Traceback" not in command.err
+    (case,) = read_junit(cases).cases
+    assert (case.end, said in case.message) == ("error", True)
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly(workspace: Path) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+import re
 
-from fairness_engine.cli.gate import read_gate
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairness_engine.cli.gate import FAIL_IF, Comparison, read_gate
 from fairness_engine.errors import SettingError
+from fairness_engine.measures.results import Share
+from fairness_engine.retraining.results import Changes
 
 RESULT = {
     "share": 0.02,
@@ -96,3 +103,86 @@ def test_unknown_names_are_refused_before_the_work() -> None:
     for text in ("hihg > 1", "estimate.hihg > 1", "search.high > 1", "estimate > 1"):
         with pytest.raises(SettingError, match="must name something in the JSON"):
             read_gate(text).check_names(known, "estimate")
+
+
+@pytest.mark.parametrize(
+    ("text", "fails", "said"),
+    [
+        ("high > 0.01", True, "high must be at most 0.01, got 0.03"),
+        ("high >= 3e-2", True, "high must be below 3e-2, got 0.03"),
+        ("fit.accuracy < 0.95", True, "fit.accuracy must be at least 0.95, got 0.9"),
+        ("n <= 100", True, "n must be above 100, got 100"),
+        ("fit.uses_protected.sex == false", True, "fit.uses_protected.sex must not be false, got false"),
+        ("fit.is_deterministic != true", False, "fit.is_deterministic must be true, got true"),
+        ("0.01 < share", True, "share must be at most 0.01, got 0.02"),
+        ("n < 1000 and high > 0.01", True, "n must be at least 1000, got 100; or high must be at most 0.01, got 0.03"),
+        ("share < high", True, "share must be at least high (0.03), got 0.02"),
+        (
+            "share > 1 and auc > 1 or high > 1",
+            False,
+            "share must be at most 1, got 0.02; and high must be at most 1, got 0.03",
+        ),
+        ("n == 100 or auc > 1", True, "n must not be 100, got 100"),
+    ],
+)
+def test_what_decided_is_said_with_its_figures(text: str, fails: bool, said: str) -> None:
+    decided = read_gate(text).decide(RESULT, "estimate")
+    assert (decided.fails, decided.said) == (fails, said)
+
+
+@pytest.mark.parametrize("text", ["n == 100 and auc > 1", "n != 100 or auc > 1", "auc > 1 and n != 100"])
+def test_what_is_reached_and_null_decides_nothing(text: str) -> None:
+    with pytest.raises(SettingError, match="'auc' is nothing"):
+        read_gate(text).decide(RESULT, "estimate")
+
+
+FIGURES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**12), 10**12)
+CLOSE = st.tuples(st.floats(-1e6, 1e6), st.integers(-3, 3)).map(lambda pair: math.nextafter(pair[0], 1e9 * pair[1]))
+
+
+@given(FIGURES | CLOSE, FIGURES | CLOSE, st.sampled_from(["<", "<=", "==", "!=", ">=", ">"]))
+def test_the_figures_that_are_said_decide_alike(left: float, right: float, sign: str) -> None:
+    """A figure is shortened only as far as whoever reads the sentence comes to the same verdict."""
+    comparison = Comparison("a", sign, "b")
+    values = {"a": left, "b": right}
+    found = re.fullmatch(r"a must .* b \((.*)\), got (.*)", comparison.said(values, ""))
+    assert found is not None
+    told = {"a": float(found[2]), "b": float(found[1])}
+    assert comparison.holds(told, "") == comparison.holds(values, "")
+
+
+PARTS = {"fit": ("accuracy",), "plausible": Share, "changes": Changes, "after": {"estimate": Share, "figures": None}}
+KNOWN = ("high", "fit", "changes", "after", "rule_sets")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fit.accuracy > 1",
+        "retrain.fit.accuracy > 1",
+        "changes.accuracy.low > 1",
+        "changes.figures.anything.at.all > 1",
+        "changes.groups.0.n > 1",
+        "after.estimate.high > 1",
+        "after.figures.x.y > 1",
+        "rule_sets.0.score > 1",
+        "retrain.high > 1",
+    ],
+)
+def test_names_inside_objects_are_known(text: str) -> None:
+    read_gate(text).check_names(KNOWN, "retrain", PARTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fit.acuracy > 1", r"something in 'fit' of the JSON of 'retrain' \(accuracy\), got 'fit.acuracy'"),
+        ("retrain.fit.acuracy > 1", r"something in 'fit' of the JSON of 'retrain' \(accuracy\)"),
+        ("changes.accuracy.hihg > 1", r"something in 'changes.accuracy' of the JSON of 'retrain' \(value, low, high"),
+        ("after.estimate.hihg > 1", r"something in 'after.estimate' of the JSON"),
+        ("plausible.high > 1", r"something in the JSON of 'retrain' \(high, fit, changes, after, rule_sets\)"),
+    ],
+)
+def test_unknown_names_inside_objects_are_refused_before_the_work(text: str, said: str) -> None:
+    with pytest.raises(SettingError, match=f"{FAIL_IF} must name {said}"):
+        read_gate(text).check_names(KNOWN, "retrain", PARTS)

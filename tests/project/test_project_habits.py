@@ -20,6 +20,8 @@ TEXTS = (
     "docs/techniques.md",
     "docs/papers.md",
     "docs/python.md",
+    "docs/command-line.md",
+    "docs/pipelines.md",
 )
 TOPS = ("evenhand", "fairness_engine", "pages")
 UNPROVABLE = ("fair model", "debiased", "bias-free", "unbiased model")

@@ -13,7 +13,10 @@ from commands import Commands
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from junit_rules import read_junit
+
 N = 4000
+NO_MORE = "the new model discriminates no more than the one before"
 
 
 def people(seed: int) -> NDArray[np.int64]:
@@ -54,17 +57,23 @@ def test_a_model_that_discriminates_more_is_not_written(
     raising: tuple[str, ...], command: Commands, tmp_path: Path
 ) -> None:
     target = tmp_path / "better.skops"
-    told = command.run("retrain", *raising, "--out-model", str(target))
+    cases = tmp_path / "cases.xml"
+    gate = ("--fail-if", "improved == false", "--junit", str(cases))
+    told = command.run("retrain", *raising, "--out-model", str(target), *gate)
     before, after = (told.result[side]["estimate"] for side in ("before", "after"))
     assert after["low"] > before["high"], "the case of this test: a group is treated better, and single people worse"
     assert (told.status, told.result["raised"], told.result["out_model"]) == (1, True, None)
     assert "--keep-anyway" in told.errors
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [cases]
+    assert read_junit(cases).ends() == {NO_MORE: "failure", "improved == false": "skipped"}
+    assert read_junit(cases)[NO_MORE].message.startswith(f"{told.result['verdict'].capitalize()}: ")
 
 
 def test_whoever_wants_it_anyway_gets_it(raising: tuple[str, ...], command: Commands, tmp_path: Path) -> None:
     target = tmp_path / "better.skops"
-    told = command.run("retrain", *raising, "--out-model", str(target), "--keep-anyway")
+    cases = tmp_path / "cases.xml"
+    told = command.run("retrain", *raising, "--out-model", str(target), "--keep-anyway", "--junit", str(cases))
+    assert read_junit(cases).ends() == {NO_MORE: "skipped"}
     assert (told.status, told.result["raised"], told.result["out_model"]) == (0, True, str(target))
     assert target.is_file()
 

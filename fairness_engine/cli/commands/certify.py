@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli.commands.search import make_config, run_one, write_pairs_csv
-from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields
+from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields
 from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
@@ -23,6 +24,7 @@ CERTIFY_KEYS = (
     *("n_individuals", "certified", "falsified", "undecided", "estimate", "boxes", "trace", "tree_file"),
     *("mode", "weights", "kind", "method", "is_by_construction", "n_found", "n_open", "data_rows"),
 )
+CERTIFY_PARTS = {"estimate": UndecidedShare, "data_rows": DataRows}
 _FROM_RESULT = ("n_individuals", "mode", "weights", "kind", "method", "is_by_construction", "n_open", "data_rows")
 _NOT_DRAWN = {
     **{"unfair_share_of_undecided": None, "low": 0.0, "high": 1.0, "n": 0, "n_unfair": 0},
@@ -59,7 +61,7 @@ def certify(options: argparse.Namespace) -> Outcome:
     text = certified_text(result)
     if n_pairs is not None:
         text += f"\n{n_pairs:,} pairs written to {options.pairs}."
-    return Outcome(result, text, end_status(run))
+    return outcome_of(run, result, text)
 
 
 def certified_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.cli.commands.search import can_be_plausible_only, make_config, read_budget, run_one
-from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
+from fairness_engine.cli.output import Outcome, end_status, left_out, outcome_of, reading_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
@@ -52,7 +52,8 @@ def compare(options: argparse.Namespace) -> Outcome:
         wanted.insert(0, make_config(assessed, options, kinds.COUNT, **same))
     runs = _run_all(assessed, options, wanted)
     compared = summarise(assessed.store, runs)
-    return Outcome(_result(options, assessed.store, name, runs, compared), _text(compared), _status(runs))
+    worst = _worst(runs)
+    return outcome_of(worst, _result(options, assessed.store, name, runs, compared), _text(compared))
 
 
 def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -102,15 +103,14 @@ def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[Ru
     return runs
 
 
-def _status(runs: Sequence[RunRecord]) -> ExitStatus:
-    """That of the run that ended worst."""
-    return max((end_status(run) for run in runs), key=lambda status: status.value)
+def _worst(runs: Sequence[RunRecord]) -> RunRecord:
+    """The first run that ended worst."""
+    return max(runs, key=lambda run: end_status(run).value)
 
 
 def _result(
     options: argparse.Namespace, store: RunStore, name: str, runs: Sequence[RunRecord], compared: Comparison
 ) -> dict[str, Any]:
-    status = _status(runs)
     return {
         **reading_fields(store, runs[0]),
         "seed": options.seed,
@@ -119,7 +119,7 @@ def _result(
         "stop_reason": None,
         "run_id": None,
         "versions": dict(installed_versions()),
-        "state": next(run.state.value for run in runs if end_status(run) is status),
+        "state": _worst(runs).state.value,
         "left_out": left_out(runs[0].config),
         "links": links_to_json(runs[0].config.scope.links, runs[0].config.schema),
         "comparison": name,

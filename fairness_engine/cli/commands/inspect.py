@@ -43,6 +43,7 @@ _BY = {
 }
 _MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
 _FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
+INSPECT_PARTS = {"model": _MODEL_FIELDS}
 
 
 def inspect(options: argparse.Namespace) -> Outcome:
@@ -83,8 +84,9 @@ def inspect(options: argparse.Namespace) -> Outcome:
     if options.suggest_links:
         result["suggested_links"] = _suggested(dataset)
     if reading is not None and reading["state"] == State.REFUSED:
-        say(" ".join(reading["advice"]))
-        return Outcome(result, _text(result), ExitStatus.BAD_INPUT)
+        why = " ".join(reading["advice"])
+        say(why)
+        return Outcome(result, _text(result), ExitStatus.BAD_INPUT, why)
     return Outcome(result, _text(result))
 
 

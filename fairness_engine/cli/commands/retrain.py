@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,16 @@ from fairness_engine.cli.commands.certify import certified_fields, share_text
 from fairness_engine.cli.commands.rules import rules_fields
 from fairness_engine.cli.commands.runs import find_run
 from fairness_engine.cli.commands.search import follow, make_config, run_one
+from fairness_engine.cli.junit import Case, End, Subject
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import OF_TEXTS, named_terms, read_settings, text_scope
 from fairness_engine.cli.request import assess, guessed_favourable
 from fairness_engine.errors import EvenhandError, ModelError, SettingError
+from fairness_engine.measures.results import Share
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.retraining.results import Changes, GroupScore, Interval
 from fairness_engine.retraining.settings import BASELINES, RetrainSettings, Strategy, Surrogate
 from fairness_engine.runs import kinds
 from fairness_engine.runs.pair_fates import pair_fates
@@ -61,6 +64,13 @@ RETRAIN_KEYS = (
     ),
     *("control", "rounds", "round", "n_added", "n_cases", "pairs", "measured", "notes", "out_model", "card"),
 )
+_SHARE = (*(field.name for field in fields(Share)), "distribution")
+_SIDE_PARTS = dict.fromkeys(SIDE_KEYS) | {
+    **dict.fromkeys(("f1", "auc"), Interval),
+    **dict.fromkeys(("estimate", "estimate_of_rows"), _SHARE),
+    "worst_rule_set": ("rules", "group", *(field.name for field in fields(GroupScore))),
+}
+RETRAIN_PARTS = {"before": _SIDE_PARTS, "after": _SIDE_PARTS, "changes": Changes}
 _IMPROVED = "improved"
 _NOT_MEASURED = "not measured"
 
@@ -347,7 +357,19 @@ def retrain(options: argparse.Namespace) -> Outcome:
     if is_refused and status is ExitStatus.DONE:
         status = ExitStatus.GATE_FAILED
     result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
-    return Outcome(result, retrain_text(result), status)
+    cases = _cases(result, is_kept_anyway=options.keep_anyway)
+    return Outcome(result, retrain_text(result), status, run.message or "", cases)
+
+
+def _cases(result: Mapping[str, Any], *, is_kept_anyway: bool) -> tuple[Case, ...]:
+    """The verdict that decides on the status, as a test case; none where there is no verdict."""
+    if result["verdict"] is None:
+        return ()
+    end = End.SKIPPED if result["verdict"] == _NOT_MEASURED else End.PASSED
+    if result["raised"]:
+        end = End.SKIPPED if is_kept_anyway else End.FAILED
+    said = f"{result['verdict'].capitalize()}: {result['why'] or 'no reason was told'}"
+    return (Case("the new model discriminates no more than the one before", end, said, subject=Subject.CHECK),)
 
 
 def settings_of_options(

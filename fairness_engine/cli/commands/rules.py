@@ -11,11 +11,12 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.audit.rule_sets import RulesCheck
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
+from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
+from fairness_engine.groups.results import RuleSummary, Themis
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import sentence, share_text
@@ -45,6 +46,7 @@ RULES_KEYS = (
     ),
     *("attributes", "themis", "sentences", "notes", "summary"),
 )
+RULES_PARTS = {"themis": Themis, "summary": RuleSummary}
 _SAMPLED = {
     Stage.POOL: "shared",
     Stage.TOPPED_UP: "own",
@@ -289,7 +291,7 @@ def rules(options: argparse.Namespace) -> Outcome:
         **run_fields(run, assessed.store),
         **rules_fields(assessed.store, run, options.top, with_folded=options.folded),
     }
-    return Outcome(result, rules_text(result), end_status(run))
+    return outcome_of(run, result, rules_text(result))
 
 
 def _settings(options: argparse.Namespace) -> RuleSettings:

@@ -17,7 +17,8 @@ from fairness_engine.audit.proofs import ProofCheck, check_proofs
 from fairness_engine.audit.rule_sets import check_rules
 from fairness_engine.audit.verification import CheckVerdict, check_run, look
 from fairness_engine.cli.commands.rules import rules_check_text
-from fairness_engine.cli.output import ExitStatus, Outcome, run_fields
+from fairness_engine.cli.junit import Case, End, Subject
+from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome, run_fields
 from fairness_engine.cli.request import open_store
 from fairness_engine.errors import RunError
 from fairness_engine.model_process.pool import Evaluator
@@ -80,7 +81,20 @@ def verify(store: RunStore, run: RunRecord) -> Outcome:
     if result["seal"]:
         lines.append(f"Seal {result['seal']}.")
     status = ExitStatus.DONE if n[CheckVerdict.HOLDS] == len(checks) else ExitStatus.GATE_FAILED
-    return Outcome(result, "\n".join(lines), status)
+    cases = [Case(check.name, _ENDS[check.verdict], check.said, subject=Subject.CHECK) for check in checks]
+    return Outcome(result, "\n".join(lines), status, cases=tuple(cases))
+
+
+_ENDS = {
+    CheckVerdict.HOLDS: End.PASSED,
+    CheckVerdict.CONTRADICTED: End.FAILED,
+    CheckVerdict.NOT_CHECKED: End.SKIPPED,
+    Verdict.HELD: End.PASSED,
+    Verdict.FELL: End.FAILED,
+    Verdict.NOT_OFFERED: End.SKIPPED,
+    Verdict.NOT_TRIED: End.SKIPPED,
+}
+"""A check, or a wall, as a test case."""
 
 
 class _Replay:
@@ -194,34 +208,19 @@ def _differ(scores: FloatArray, stored: FloatArray) -> IntArray:
     return np.asarray(np.abs(shown - stored) > _SCORE_TOLERANCE)
 
 
-RUNS_KEYS = (
-    "runs",
-    "unreadable",
-    "removed",
-    "files",
-    "n_bytes",
-    "config",
-    "results",
-    "message",
-    "n_tried",
-    "n_found",
-    "n_pairs",
-    "n_confirmed",
-    "n_mismatches",
-    "mismatches",
-    "proofs",
-    "rules",
-    "model",
-    "version",
-    "checks",
-    "checked",
-    "confirmed",
-    "failed",
-    "not_checked",
-    "seal",
-    "walls",
-    "machine",
-)
+_LINE_KEYS = (*COMMON_KEYS, "n_tried", "n_found")
+RUNS_ACTIONS = {
+    "list": ("runs", "unreadable"),
+    "show": (*_LINE_KEYS, "config", "results", "message", "version"),
+    "cancel": _LINE_KEYS,
+    "verify": (
+        *(*_LINE_KEYS, "n_pairs", "n_confirmed", "n_mismatches", "mismatches"),
+        *("checks", "checked", "confirmed", "failed", "not_checked", "seal", "proofs", "rules", "model"),
+    ),
+    "clean": ("removed", "runs", "files", "n_bytes"),
+    "walls": ("walls", "machine"),
+}
+RUNS_KEYS = tuple(dict.fromkeys(key for keys in RUNS_ACTIONS.values() for key in keys))
 _CANCEL_SECONDS = 5.0
 _DAY_SECONDS = 86_400
 _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
@@ -365,4 +364,8 @@ def _walls(store: RunStore, newest_landlock: int | None) -> Outcome:
     n = Counter(one.verdict for one in tried)
     lines += ["", ", ".join(f"{n[verdict]} {verdict.value}" for verdict in Verdict if n[verdict]) + "."]
     status = ExitStatus.GATE_FAILED if n[Verdict.FELL] else ExitStatus.DONE
-    return Outcome({"walls": rows, "machine": told}, "\n".join(lines), status)
+    cases = [
+        Case(f"{one.probe.wall or 'work'}: {one.probe.tried}", _ENDS[one.verdict], one.why, subject=Subject.CHECK)
+        for one in tried
+    ]
+    return Outcome({"walls": rows, "machine": told}, "\n".join(lines), status, cases=tuple(cases))

@@ -9,20 +9,21 @@ import math
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, end_status, run_fields, say
+from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, outcome_of, run_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.codec import decode
 from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import export_text, read_table
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
-from fairness_engine.measures.results import PlausibleCounts
+from fairness_engine.measures.results import Diversity, PlausibleCounts, Severity, Share
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
@@ -132,8 +133,16 @@ SEARCH_KEYS = (
     "scan",
     "notes",
 )
+SEARCH_PARTS = {
+    "diversity": Diversity,
+    "plausibility": (*(field.name for field in fields(PlausibleCounts)), "n_plausible"),
+    "severity": Severity,
+    "group_score": kinds.GroupShares,
+    "scan": ScanCounts,
+}
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share", "plausible")
 ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "plausible", "curve")
+COUNT_PARTS = ESTIMATE_PARTS = {"plausible": Share}
 
 
 def search(options: argparse.Namespace) -> Outcome:
@@ -165,7 +174,7 @@ def search(options: argparse.Namespace) -> Outcome:
         text += "\n" + scan_text(decode(ScanCounts, result["scan"]))
     if n_pairs is not None:
         text += f"\n{n_pairs:,} pairs written to {options.pairs}."
-    return Outcome(result, text, end_status(run))
+    return outcome_of(run, result, text)
 
 
 def estimate(options: argparse.Namespace) -> Outcome:
@@ -195,7 +204,7 @@ def estimate(options: argparse.Namespace) -> Outcome:
             f"\nOf two plausible people: {part['share']:.3%} (95 % interval {part['low']:.3%} to {part['high']:.3%}; "
             f"{part['n_hits']:,} of {part['n']:,})."
         )
-    return Outcome(result, text, end_status(run))
+    return outcome_of(run, result, text)
 
 
 def estimate_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
@@ -226,7 +235,7 @@ def count(options: argparse.Namespace) -> Outcome:
         if part["n"] < found["n_discriminatory"]:
             text += f" (95 % interval {part['low']:.3%} to {part['high']:.3%})"
         text += f"; {part['n_hits']:,} of {part['n']:,}."
-    return Outcome({**run_fields(run, assessed.store), **found}, text, end_status(run))
+    return outcome_of(run, {**run_fields(run, assessed.store), **found}, text)
 
 
 def count_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:

@@ -127,11 +127,16 @@ def write_report(folder: Path, report: Report, html: str) -> dict[str, str]:
     Raises:
         SettingError: the folder cannot be written.
     """
+    return write_files(folder, report_files(report, html))
+
+
+def report_files(report: Report, html: str) -> dict[str, bytes]:
+    """The report, the columns and the tables, by their paths."""
     files = {HTML: html.encode(), "schema.json": _schema(report)}
     for table in report.tables:
         if isinstance(table, PrintedTable):
             files[f"{TABLES}/{table.name}.csv"] = table.csv().encode()
-    return write_files(folder, files)
+    return files
 
 
 def _schema(report: Report) -> bytes:

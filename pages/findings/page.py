@@ -33,6 +33,8 @@ def main() -> None:
     _draw_cards(review, found)
     _say_tried(found)
     wanted.draw(review, found)
+    if found.cards or found.tried:
+        session.link_to(navigation.REPORT, "Make the report")
     _say_rest(found)
 
 

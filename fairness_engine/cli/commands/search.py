@@ -23,6 +23,7 @@ from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import export_text, read_table
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
+from fairness_engine.explanation.results import Affected
 from fairness_engine.measures.results import Diversity, PlausibleCounts, Severity, Share
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
@@ -134,6 +135,7 @@ SEARCH_KEYS = (
     "notes",
 )
 SEARCH_PARTS = {
+    "affected": Affected,
     "diversity": Diversity,
     "plausibility": (*(field.name for field in fields(PlausibleCounts)), "n_plausible"),
     "severity": Severity,

@@ -65,7 +65,7 @@ def has_results(place: navigation.Place, kinds: Collection[str]) -> bool:
     Args:
         kinds: of the review's runs.
     """
-    if place is navigation.FINDINGS:
+    if place in (navigation.FINDINGS, navigation.REPORT):
         return bool(kinds)
     own = {view.kind.name for view in VIEWS.values() if view.place is place}
     here = {view.kind.name for view in VIEWS.values() if view.place is None or view.kind.has_pairs}

@@ -70,6 +70,7 @@ GROUPS = Place("Groups", "pages/groups/page.py", "groups", "Explore", icon=":mat
 CERTIFY = Place("Certification", "pages/certification/page.py", "certification", "Explore", icon=":material/verified:")
 GRADIENTS = Place("Gradients", "pages/gradients/page.py", "gradients", "Explore", icon=":material/north_east:")
 RETRAIN = Place("Retrain", "pages/retrain/page.py", "retrain", "Act", icon=":material/model_training:")
+REPORT = Place("Report", "pages/report/page.py", "report", "Act", icon=":material/description:")
 TECHNIQUES = Place("Techniques", "pages/techniques/page.py", "techniques", "Learn")
 
 PLACES = (
@@ -87,7 +88,7 @@ PLACES = (
     CERTIFY,
     GRADIENTS,
     RETRAIN,
-    TECHNIQUES,
+    *(REPORT, TECHNIQUES),
 )
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {

@@ -122,6 +122,8 @@ def draw(review: Review, run_ids: list[str]) -> None:
         start_queued(store)
         records = [store.run(run_id) for run_id in run_ids]
     live.stop_button(records, "stop", "what was found")
+    if not any(record.is_active for record in records):
+        session.link_to(navigation.FINDINGS, "See what it comes to")
     if sum(SEARCH.has(record.config) for record in records) == 1:
         records = [_await_first(store, record) for record in records]
     searches = [record for record in records if SEARCH.has(record.config)]

@@ -24,7 +24,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.store.records import Comment, Decision, Review, RunRecord, StoredFile
 from fairness_engine.store.seal import seal_of
 from fairness_engine.store.store import RunStore
-from fairness_engine.telling.wording import count, counted, duration, listed, proved_shares, size, when
+from fairness_engine.telling.wording import count, counted, duration, listed, proved_shares, share, size, when
 
 MAX_PEOPLE = 4
 """Pairs that are printed in full."""
@@ -112,6 +112,7 @@ class Report:
     runs: list[PrintedRun]
     files: list[PrintedFile]
     columns: list[tuple[str, ...]]
+    balance: list[tuple[str, str, str, str]]
     protections: list[tuple[str, str]] = field(default_factory=list)
     limits: tuple[str, ...] = LIMITS
     meanings: dict[str, str] = field(default_factory=lambda: {level.value: text for level, text in MEANINGS.items()})
@@ -190,6 +191,7 @@ def gather(
         [_run(store, one, files) for one in known.current],
         files,
         [_column(column, review) for column in review.schema.inputs],
+        _balance(figures),
         list(PROTECTIONS.items()),
     )
 
@@ -284,6 +286,19 @@ def _column(column: Column, review: Review) -> tuple[str, ...]:
         else f"{column.text(column.low)} to {column.text(column.high)}"
     )
     return column.name, column.kind.value, values, role
+
+
+def _balance(figures: GroupReport | None) -> list[tuple[str, str, str, str]]:
+    """How the rows are shared out among the groups of each attribute: attribute, group, rows, share."""
+    lines = []
+    for table in figures.tables if figures is not None else ():
+        if len(table.attributes) == 1:
+            name = table.attributes[0]
+            n = sum(group.n_rows for group in table.groups)
+            for group in table.groups:
+                lines.append((name, group.labels[0], count(group.n_rows), share(group.n_rows / n)))
+            lines.append((name, "unknown", count(table.n_unknown), ""))
+    return lines
 
 
 def _proof(known: Sorted) -> tuple[float, float, float, tuple[str, str, str]] | None:

@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from benchmarks.table import keep, markdown
 from fairness_engine.audit.verification import CheckVerdict
-from fairness_engine.cli.commands.runs import verify
+from fairness_engine.cli.commands.verify import verify
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.pairs import Pairs

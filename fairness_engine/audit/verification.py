@@ -8,7 +8,7 @@ computed anew.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -70,6 +70,22 @@ class Check:
         return {"name": self.name, "verdict": self.verdict.value, "said": self.said}
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What of a run is not there on purpose, as in a bundle without people of the data.
+
+    Args:
+        n_pairs: pairs.
+        parts: names of the seal's parts that are not there, or not as they were.
+    """
+
+    n_pairs: int = 0
+    parts: frozenset[str] = frozenset()
+
+
+NOTHING = LeftOut()
+
+
 def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
     """A look that may be impossible: damaged files, a model that no longer opens.
 
@@ -86,16 +102,18 @@ def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
     return Check(name, CheckVerdict.HOLDS if holds else CheckVerdict.CONTRADICTED, said)
 
 
-def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Sequence[IntArray]) -> list[Check]:
+def check_run(
+    store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Sequence[IntArray], left_out: LeftOut = NOTHING
+) -> list[Check]:
     """All looks that concern every run, or its kind.
 
     Args:
         store, run: where the run is, and which.
         evaluator: opens its model afresh.
         keys: of the individuals of its pairs, as they were read.
+        left_out: what of it is not there on purpose.
     """
-    checks = [look("files", lambda: _files(store, run)), _seal(store, run)]
-    checks.append(look("totals", lambda: _totals(store, run, keys)))
+    checks = [look("files", lambda: _files(store, run)), *check_kept(store, run, keys, left_out)]
     if run.config.kind in _OWN:
         name, check = _OWN[run.config.kind]
         checks.append(look(name, lambda: check(store, run, evaluator)))
@@ -103,6 +121,12 @@ def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Seque
         said = f"nothing is known of what a run of the kind '{run.config.kind}' leaves"
         checks.append(Check("the figures", CheckVerdict.NOT_CHECKED, said))
     return checks
+
+
+def check_kept(store: RunStore, run: RunRecord, keys: Sequence[IntArray], left_out: LeftOut = NOTHING) -> list[Check]:
+    """The looks that need neither data nor model: the seal and the totals. See ``check_run``."""
+    totals = look("totals", lambda: _totals(store, run, keys, left_out.n_pairs))
+    return [_seal(store, run, left_out.parts), totals]
 
 
 def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
@@ -124,27 +148,30 @@ def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
     return _told(wrong, "data and model are, to the byte, what the run was made from")
 
 
-def _seal(store: RunStore, run: RunRecord) -> Check:
+def _seal(store: RunStore, run: RunRecord, left_out: Collection[str]) -> Check:
     if run.state is RunState.QUEUED:
         return Check("seal", CheckVerdict.HOLDS, "the run has not begun: nothing is stored")
-    found = check_seal(store, run.id)
+    found = check_seal(store, run.id, left_out)
     if not found.seal:
         return Check(
             "seal", CheckVerdict.NOT_CHECKED, "the run has none: it has not ended, or an older version made it"
         )
     right = f"{found.n_parts} stored parts are what they were when it ended"
+    if left_out and not found.changed:
+        said = f"parts were left out ({', '.join(sorted(left_out))}); the other {right}"
+        return Check("seal", CheckVerdict.NOT_CHECKED, said)
     return look("seal", lambda: _told(list(found.changed), right))
 
 
-def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> tuple[bool, str]:
+def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray], n_left_out: int) -> tuple[bool, str]:
     """What the database counts is what the files hold, everybody once."""
     n_read = sum(map(len, keys))
     n_stored = store.n_pairs(run.id)
     wrong = []
     if n_read != n_stored:
         wrong.append(f"{n_stored:,} pairs are listed, {n_read:,} are there")
-    if n_stored != run.n_found and kind_of(run.config).has_pairs:
-        wrong.append(f"{run.n_found:,} were found, {n_stored:,} are stored")
+    if n_stored + n_left_out != run.n_found and kind_of(run.config).has_pairs:
+        wrong.append(f"{run.n_found:,} were found, {n_stored + n_left_out:,} are stored")
     if n_read and len(np.unique(np.concatenate(keys))) != n_read:
         wrong.append("somebody is there twice")
     curve = store.progress(run.id)

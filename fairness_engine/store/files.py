@@ -44,7 +44,7 @@ class FileStore:
             sha256, n_bytes = self._keep(source)
         except OSError as error:
             raise RunError(f"The file '{shown}' cannot be kept in the workspace: {error.strerror or error}.") from None
-        identity = hashlib.sha256(f"{role}\0{shown}\0{sha256}".encode()).hexdigest()[:20]
+        identity = file_identity(role, shown, sha256)
         values = {"id": identity, "sha256": sha256, "role": role.value, "name": shown, "n_bytes": n_bytes}
         del (
             source
@@ -170,6 +170,11 @@ def _holds(path: Path) -> bool:
             return hashlib.file_digest(file, "sha256").hexdigest() == path.name
     except OSError:
         return False
+
+
+def file_identity(role: FileRole, name: str, sha256: str) -> str:
+    """The id of a content under a name in a role: the same in every store."""
+    return hashlib.sha256(f"{role}\0{name}\0{sha256}".encode()).hexdigest()[:20]
 
 
 def display_name(name: str) -> str:

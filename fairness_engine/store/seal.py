@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,18 @@ _TOTALS = (
     "started",
 )
 _BLOCK = 1 << 20
+LIST_OF_PAIRS = "the list of pairs"
+"""The part that says which files hold a run's pairs."""
+
+
+def part_of_file(name: str) -> str:
+    """What the chain calls a file of a run."""
+    return f"the file '{name}'"
+
+
+def part_of_result(name: str) -> str:
+    """What the chain calls a result of a run."""
+    return f"the result '{name}'"
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class SealCheck:
 
     Args:
         seal: the last line of the chain, as stored; empty where the run has none.
-        n_parts: stored parts that the chain names.
+        n_parts: stored parts that the chain names and that were looked at.
         changed: parts that are not what they were, in words.
     """
 
@@ -80,26 +92,31 @@ def write_seal(connection: Connection, run_id: str, files: Sequence[tuple[str, s
 
 def seal_of(store: RunTable, run_id: str) -> str:
     """The seal of a run; empty where it has none yet, or was made by a version without."""
-    lines = _stored(store, run_id)
+    lines = seal_lines(store, run_id)
     return lines[-1]["chain"] if lines else ""
 
 
-def check_seal(store: RunTable, run_id: str) -> SealCheck:
-    """Hash every part again and compare."""
-    stored = _stored(store, run_id)
+def check_seal(store: RunTable, run_id: str, left_out: Collection[str] = ()) -> SealCheck:
+    """Hash every part again and compare.
+
+    Args:
+        left_out: names of parts that are not there on purpose, and are not looked at.
+    """
+    stored = seal_lines(store, run_id)
     if not stored:
         return SealCheck("", 0, ())
-    was = {line["name"]: line["sha256"] for line in stored}
+    was = {line["name"]: line["sha256"] for line in stored if line["name"] not in left_out}
     with store.engine.connect() as connection:
         now = dict(_of_database(connection, run_id))
     now |= dict(hashes_of_files(store, run_id))
+    now = {name: sha256 for name, sha256 in now.items() if name not in left_out}
     changed = [f"{name} is not what it was" for name in was if name in now and was[name] != now[name]]
     changed += [f"{name} is gone" for name in was if name not in now]
     changed += [f"{name} came later" for name in now if name not in was]
     remade = _chained([(line["name"], line["sha256"]) for line in stored])
     if [line["chain"] for line in remade] != [line["chain"] for line in stored]:
         changed.append("the chain of hashes does not close")
-    return SealCheck(stored[-1]["chain"], len(stored), tuple(changed))
+    return SealCheck(stored[-1]["chain"], len(was), tuple(changed))
 
 
 def _chained(parts: list[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -111,7 +128,8 @@ def _chained(parts: list[tuple[str, str]]) -> list[dict[str, Any]]:
     return lines
 
 
-def _stored(store: RunTable, run_id: str) -> list[dict[str, str]]:
+def seal_lines(store: RunTable, run_id: str) -> list[dict[str, Any]]:
+    """The chain of a run as it is stored, a line a part: ``position``, ``name``, ``sha256``, ``chain``."""
     table = tables.seals
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.position)
     with store.engine.connect() as connection:
@@ -129,11 +147,11 @@ def _of_database(connection: Connection, run_id: str) -> Iterator[tuple[str, str
     curve = select(tables.progress).where(tables.progress.c.run_id == run_id).order_by(tables.progress.c.id)
     yield "the order of events", _hash([list(row)[2:] for row in connection.execute(curve)])
     parts = select(tables.parts).where(tables.parts.c.run_id == run_id).order_by(tables.parts.c.start)
-    yield "the list of pairs", _hash([list(row)[1:] for row in connection.execute(parts)])
+    yield LIST_OF_PAIRS, _hash([list(row)[1:] for row in connection.execute(parts)])
     results = select(tables.results).where(tables.results.c.run_id == run_id).order_by(tables.results.c.name)
     for row in connection.execute(results):
         if row.name not in _AFTERWARDS:
-            yield f"the result '{row.name}'", _hash(row.content)
+            yield part_of_result(row.name), _hash(row.content)
     made = select(tables.versions.c.model_id, tables.versions.c.parent_id).where(tables.versions.c.run_id == run_id)
     yield "the model that was made", _hash([list(row) for row in connection.execute(made)])
 
@@ -143,7 +161,7 @@ def hashes_of_files(store: RunTable, run_id: str) -> list[tuple[str, str]]:
     folder = store.run_folder(run_id)
     listed = [part.file for part in store.parts(run_id)]
     return [
-        (f"the file '{name}'", file_hash(folder / name))
+        (part_of_file(name), file_hash(folder / name))
         for name in (*listed, *(name for name in _FILES if (folder / name).is_file()))
     ]
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.cli.commands.search import make_config, run_one, write_pairs_csv
+from fairness_engine.cli.commands.search import make_config, run_one
 from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields
 from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds
+from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import math
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, outcome_of, run_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.codec import decode
-from fairness_engine.data.dataset import CaseIds, joined, make_dataset
-from fairness_engine.data.schema import Column, Kind, Schema
-from fairness_engine.data.table import export_text, read_table
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
 from fairness_engine.explanation.results import Affected
 from fairness_engine.measures.results import Diversity, PlausibleCounts, Severity, Share
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.runs.queue import run_in_foreground
+from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.technique import Technique
@@ -39,82 +29,9 @@ from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
-from fairness_engine.store.whole_files import exported_file
 
 if TYPE_CHECKING:
     from types import FrameType
-
-_BATCH = 20_000
-
-
-def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) -> int:
-    """Write all pairs of a run; returns how many.
-
-    ``is_plausible`` is empty where a person was not measured, ``severity`` is the gap between the pair's two scores.
-    Where the schema names a column of ids, the last column has those of the data's people.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
-    n_pairs = store.n_pairs(run_id)
-    ids = _ids(store, run_id, schema)
-    plausibility = kinds.results_of(store, run_id).plausibility
-    limit = math.nan if plausibility is None else plausibility.limit
-    own = ("pair", "side", *schema.names, "score", "decision", "is_plausible", "severity", *(("id",) if ids else ()))
-    try:
-        with exported_file(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow([export_text(name) for name in own])
-            for start in range(0, n_pairs, _BATCH):
-                writer.writerows(_persons(store.pairs(run_id, _BATCH, start), start, schema, ids, limit))
-            text.detach()
-    except OSError as error:
-        raise SettingError(f"--pairs must name a file that can be written, got '{path}': {error.strerror}.") from None
-    return n_pairs
-
-
-def _ids(store: RunStore, run_id: str, schema: Schema) -> CaseIds | None:
-    """The ids of the data of a run, where it has any."""
-    if schema.case_id is None:
-        return None
-    data = store.file(store.run(run_id).config.data_id)
-    dataset = make_dataset(read_table(data.path, data.name), schema)
-    return None if dataset.ids is None else CaseIds(dataset)
-
-
-def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None, limit: float) -> Iterator[list[Any]]:
-    known = pairs.plausible_texts(limit)
-    severe = pairs.gaps.tolist()
-    sides = (
-        _lines(pairs.first, pairs.score_first, pairs.decision_first, (known[0], severe), schema, ids),
-        _lines(pairs.second, pairs.score_second, pairs.decision_second, (known[1], severe), schema, ids),
-    )
-    for i, (first, second) in enumerate(zip(*sides, strict=True)):
-        yield [offset + i + 1, "a", *first]
-        yield [offset + i + 1, "b", *second]
-
-
-def _lines(
-    rows: FloatArray,
-    scores: FloatArray,
-    decisions: IntArray,
-    of_pair: tuple[Sequence[str], Sequence[float]],
-    schema: Schema,
-    ids: CaseIds | None,
-) -> Iterator[tuple[Any, ...]]:
-    columns = [_codes(rows[:, i], column) for i, column in enumerate(schema.inputs)]
-    cases = [] if ids is None else [[export_text(joined(found)) for found in ids.of(rows)]]
-    return zip(*columns, scores.tolist(), decisions.tolist(), *of_pair, *cases, strict=True)
-
-
-def _codes(values: FloatArray, column: Column) -> list[Any]:
-    """What the model receives, ``(n_rows,)``; text that a spreadsheet would run is escaped."""
-    if column.kind is Kind.CATEGORICAL:
-        codes = [export_text(code) for code in column.codes]
-        return [codes[position] for position in np.rint(values).astype(int).tolist()]
-    return list((np.rint(values).astype(np.int64) if column.kind is Kind.INTEGER else values).tolist())
-
 
 SEARCH_KEYS = (
     "technique",

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairness_engine.codec import hold
-from fairness_engine.data.schema import Kind
 from fairness_engine.errors import RunError, breach
 from fairness_engine.events import Event, RulesScored, Stopped
 from fairness_engine.groups.identity_terms.terms import default_terms
@@ -52,7 +51,7 @@ class RulesWriter(Writer):
             raise breach("it sent rule sets a second time")
         settings = RuleSettings.from_json(self._config.settings)
         try:
-            result = read_checked(event.arrays, event.space, settings, self._asked(settings))
+            result = read_checked(event.arrays, event.space, settings, asked_attributes(self._config))
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
             reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
             raise breach(f"it sent rule sets that cannot be{reason}") from None
@@ -83,13 +82,15 @@ class RulesWriter(Writer):
         if stopped is not None:
             hold(stopped.n_found == n, "rule sets")
 
-    def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
-        """The attributes that rule sets of this run are on: of its scope, or categories of terms for texts."""
-        schema = self._config.schema
-        scope = self._config.scope
-        if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
-            return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
-        return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)
+
+def asked_attributes(config: RunConfig) -> tuple[RuleAttribute, ...]:
+    """The attributes that rule sets of a run are on: of its scope, or categories of terms for texts."""
+    settings = RuleSettings.from_json(config.settings)
+    schema = config.schema
+    scope = config.scope
+    if config.text_column:
+        return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
+    return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)
 
 
 def _check_words(result: RuleResult, counts: RuleSummary) -> None:

@@ -15,9 +15,9 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import run_cases
-from fairness_engine.cli.commands.search import write_pairs_csv
 from fairness_engine.model_process.questions import Held, Plausible, Scores
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.store.store import RunStore
 from pages.pairs import severity
 from pages.shared.app import session

@@ -20,11 +20,11 @@ from streamlit.testing.v1 import AppTest
 
 import loan_cases
 import run_cases
-from fairness_engine.cli.commands.search import write_pairs_csv
 from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.table import read_table
 from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.store.records import Review, RunRecord
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore

@@ -587,10 +587,22 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
                 help="runs that ended, and files that were added, more than so many days ago, such as 30d",
             )
             action.add_argument("--remove", action="store_true", help="remove them; without it they are only named")
+        elif name == "verify":
+            action.add_argument(
+                "run_id", metavar="ID|BUNDLE", help="the run's id, or its beginning; or the folder of a bundle"
+            )
         elif name != "list":
             action.add_argument("run_id", metavar="ID", help="the run's id, or its beginning")
         _add_output(action.add_argument_group("workspace and output"))
         if name == "verify":
+            for option, metavar in (("--data", "D.csv"), ("--model", "M")):
+                action.add_argument(
+                    option,
+                    action="append",
+                    default=[],
+                    metavar=metavar,
+                    help="a file that a bundle names and does not hold; repeatable",
+                )
             action.add_argument(
                 "--unsafe-formats",
                 action="store_true",

@@ -37,10 +37,15 @@ class Request:
     table: Table | None
 
 
-def open_store(options: argparse.Namespace) -> RunStore:
-    """The run store that the options name."""
+def note_formats(options: argparse.Namespace) -> None:
+    """Allow formats that run code on load where the options say so."""
     if getattr(options, "unsafe_formats", False):
         os.environ[UNSAFE_FORMATS_VARIABLE] = "1"  # the worker and the model's process ask for it there
+
+
+def open_store(options: argparse.Namespace) -> RunStore:
+    """The run store that the options name."""
+    note_formats(options)
     return RunStore(options.workspace or default_workspace(), database_url())
 
 

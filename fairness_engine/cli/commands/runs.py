@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from fairness_engine.cli.commands.verify import run_line, verify
 from fairness_engine.cli.junit import Case, End, Subject
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
 from fairness_engine.cli.request import open_store
-from fairness_engine.errors import RunError
+from fairness_engine.errors import RunError, SettingError, cut
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.self_test import Verdict, machine, try_walls
+from fairness_engine.report.bundle.contents import CRATE_FILE, is_bundle
 from fairness_engine.runs.adoption import lineage
 from fairness_engine.runs.clean_up import find_old, remove
 from fairness_engine.runs.queue import mark_crashed, start_queued
@@ -48,6 +50,8 @@ _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "change
 
 def runs(options: argparse.Namespace) -> Outcome:
     """Do what the action says."""
+    if options.action == "verify":
+        return _verify(options)
     store = open_store(options)
     if options.action == "walls":
         return _walls(store, options.newest_landlock)
@@ -59,8 +63,6 @@ def runs(options: argparse.Namespace) -> Outcome:
     run = find_run(store, options.run_id)
     if options.action == "cancel":
         return _cancel(store, run)
-    if options.action == "verify":
-        return verify(store, run)
     result = run_line(store, run) | {
         "message": run.message,
         "config": run.config.to_json(),
@@ -69,6 +71,28 @@ def runs(options: argparse.Namespace) -> Outcome:
     result |= {"version": _version_json(store, run)}
     shown = result | {"results": {name: value for name, value in store.results(run.id).items() if name not in _CURVES}}
     return Outcome(result, "\n".join(f"{name}: {value}" for name, value in shown.items() if name != "config"))
+
+
+def _verify(options: argparse.Namespace) -> Outcome:
+    """Look at a bundle, or at a run of the workspace, again."""
+    named = Path(options.run_id)
+    if is_bundle(named):
+        from fairness_engine.cli.commands.bundle import verify_bundle
+
+        return verify_bundle(options)
+    if options.data or options.model:
+        raise SettingError(
+            f"--data and --model give files that a bundle does not hold, but '{cut(options.run_id)}' is no bundle. "
+            "Name its folder."
+        )
+    store = open_store(options)
+    mark_crashed(store)
+    if named.is_dir() and not any(run.id.startswith(options.run_id) for run in store.runs()):
+        raise RunError(
+            f"What is verified is a run by its id, or a bundle by its folder, which holds '{CRATE_FILE}', but the "
+            f"folder '{cut(options.run_id)}' does not."
+        )
+    return verify(store, find_run(store, options.run_id))
 
 
 def find_run(store: RunStore, text: str) -> RunRecord:

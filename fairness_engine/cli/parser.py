@@ -552,7 +552,11 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--organisation", metavar="NAME", help="whose model it is")
     group.add_argument("--purpose", metavar="TEXT", help="what the model is for, in a sentence")
     group.add_argument("--person", metavar="RUN:N", help="the pair that a sheet for one person is about")
-    group.add_argument("--without-people", action="store_true", help="print no people: one of a pair may be real")
+    group.add_argument(
+        "--without-people",
+        action="store_true",
+        help="no people in the report, no data and no model in the bundle: one of a pair may be real",
+    )
     _add_output(parser.add_argument_group("workspace and output"))
 
 

@@ -13,6 +13,7 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings
 from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.report.bundle.writing import write_bundle
 from fairness_engine.report.content import Author, Report, gather, lacks_figures
 from fairness_engine.report.presets import Preset
 from fairness_engine.report.tables import PrintedTable, attribute_sets
@@ -25,6 +26,7 @@ from fairness_engine.store.whole_files import exported_file
 
 HTML = "report.html"
 TABLES = "tables"
+BUNDLE = "bundle"
 _UNLIMITED = 2**62
 
 
@@ -121,13 +123,24 @@ def make_report(
     return report, write_html(report)
 
 
-def write_report(folder: Path, report: Report, html: str) -> dict[str, str]:
-    """Write the report and its tables; returns the hash of each file by its path in the folder.
+def write_report(store: RunStore, folder: Path, report: Report, html: str) -> dict[str, str]:
+    """Write the report, its tables and, where a run speaks, the bundle with its evidence; returns the hash of each file
+    by its path in the folder.
 
     Raises:
-        SettingError: the folder cannot be written.
+        SettingError: the folder cannot be written, or has a bundle.
+        RunError: what is stored of a run is damaged.
     """
-    return write_files(folder, report_files(report, html))
+    files = report_files(report, html)
+    bundled = write_evidence(store, folder / BUNDLE, report, files) if report.runs else {}
+    return write_files(folder, files) | {f"{BUNDLE}/{path}": sha256 for path, sha256 in bundled.items()}
+
+
+def write_evidence(store: RunStore, folder: Path, report: Report, files: dict[str, bytes]) -> dict[str, str]:
+    """The bundle of a report: the runs that speak, and the report itself; see ``write_bundle``."""
+    runs = [store.run(run.id) for run in report.runs]
+    review = report.review if report.review.id else None
+    return write_bundle(store, review, runs, folder, with_rows=report.with_people, extra=files)
 
 
 def report_files(report: Report, html: str) -> dict[str, bytes]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from fairness_engine.report.content import Author
-from fairness_engine.report.making import Wanted, figures_run, make_report, report_files
+from fairness_engine.report.making import BUNDLE, Wanted, figures_run, make_report, report_files, write_evidence
 from fairness_engine.report.presets import Part, find_preset, preset_names
 from pages.shared import exports
 from pages.shared.app import frame, navigation, session, wording
@@ -154,7 +156,11 @@ def _offer(report: Report, html: str) -> None:
             "Open it in any browser; its print gives a PDF.",
         )
         exports.offer_file(
-            "Report and tables (ZIP)", lambda: _zipped(report, html), f"{name}-{report.preset.name}.zip", "report_zip"
+            "Report, tables and evidence (ZIP)",
+            lambda: _zipped(report, html),
+            f"{name}-{report.preset.name}.zip",
+            "report_zip",
+            "With a bundle that can be replayed: runs verify BUNDLE. Without people, it holds no data and no model.",
         )
     n_findings = wording.counted(len(report.cards), "finding")
     n_numbers = wording.counted(len(report.numbers), "number")
@@ -165,6 +171,12 @@ def _offer(report: Report, html: str) -> None:
 def _zipped(report: Report, html: str) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        for path, part in report_files(report, html).items():
+        files = report_files(report, html)
+        for path, part in files.items():
             file.writestr(zipfile.ZipInfo(path), part)
+        if report.runs:
+            with tempfile.TemporaryDirectory(prefix="evenhand-report-") as folder:
+                bundle = Path(folder) / BUNDLE
+                for path in write_evidence(session.store(), bundle, report, files):
+                    file.writestr(zipfile.ZipInfo(f"{BUNDLE}/{path}"), (bundle / path).read_bytes())
     return content.getvalue()

@@ -12,6 +12,7 @@ import re
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -293,10 +294,14 @@ def test_a_model_file_that_is_gone_is_said(tmp_path: Path) -> None:
 def test_files_are_written_and_hashed(tmp_path: Path) -> None:
     store, review = assessed(tmp_path / "workspace", "recidivism_planted")
     report, page = make_report(store, review, Wanted(find_preset("nyc-local-law-144")), made=MADE)
-    files = write_report(tmp_path / "out", report, page)
+    files = write_report(store, tmp_path / "out", report, page)
     assert {"report.html", "schema.json"} <= set(files)
     assert sum(name.startswith("tables/") for name in files) == 3
     assert (tmp_path / "out" / "report.html").read_text() == page
+    assert "bundle/ro-crate-metadata.json" in files
+    assert files["bundle/report.html"] == files["report.html"]
+    for path, hashed in files.items():
+        assert sha256((tmp_path / "out" / path).read_bytes()).hexdigest() == hashed
 
 
 def test_each_run_is_made_again_by_its_command(tmp_path: Path) -> None:
@@ -308,7 +313,7 @@ def test_each_run_is_made_again_by_its_command(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     store, review = assessed(workspace, "recidivism_planted")
     report, page = make_report(store, review, Wanted(find_preset("plain")), made=MADE)
-    write_report(tmp_path, report, page)
+    write_report(store, tmp_path, report, page)
     paths = {file.name: store.file(getattr(review, f"{file.role}_id")).path for file in report.files}
     for run in report.runs:
         words = shlex.split(run.command)[3:]

@@ -48,7 +48,7 @@ def report(options: argparse.Namespace) -> Outcome:
     author = Author(options.prepared_by or "", options.organisation or "", options.purpose or "")
     wanted = Wanted(preset, author, not options.without_people, _person(store, options))
     made, html = make_report(store, review, wanted, runs)
-    files = write_report(options.out, made, html)
+    files = write_report(store, options.out, made, html)
     result = _with_commas(_fields(made, files, notes))
     return Outcome(result, _text(made, result, str(options.out)))
 

@@ -30,8 +30,10 @@ STYLE = """
 [class*="st-key-finding_"] {border-left: 0.28rem solid light-dark(#D55E00, #FF8A4C) !important;}
 [class*="st-key-finding_retrained"] {border-left-color: light-dark(#009E73, #3CC79C) !important;}
 [class*="st-key-finding_"] {gap: 0.55rem !important; padding-bottom: 0.6rem !important;}
-[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] p {max-width: 62rem; margin-bottom: 0.15rem;}
-[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] li {font-size: 0.95rem; margin: 0; line-height: 1.5;}
+[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] p {max-width: 62rem; margin-bottom: 0.25rem;}
+[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] li {font-size: 0.95rem;
+  margin: 0 0 0 1.2rem; line-height: 1.5;}
+.eh-short-title {font-size: 1.16rem; font-weight: 650; margin-bottom: 0.2rem;}
 .eh-short {font-size: 1.08rem; line-height: 1.55; max-width: 66rem; margin: 0; padding-left: 1.2rem;}
 .eh-short li {margin: 0.15rem 0;}
 </style>

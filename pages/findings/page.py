@@ -82,9 +82,8 @@ def _say_in_short(found: Findings) -> None:
         st.info("Nothing was looked at yet.")
         return
     with st.container(border=True, key="in_short"):
-        st.subheader("In short", anchor=False)
         lines = "".join(f"<li>{wording.escaped(sentence)}</li>" for sentence in answer(found))
-        st.html(f'<ul class="eh-short">{lines}</ul>')
+        st.html(f'<div class="eh-short-title">In short</div><ul class="eh-short">{lines}</ul>')
 
 
 def _draw_cards(review: Review, found: Findings) -> None:

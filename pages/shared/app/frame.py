@@ -42,7 +42,7 @@ STYLE = """
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
 [data-testid="stSidebarUserContent"] {padding-bottom: 1rem;}
-[data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.45rem;}
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.55rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] {margin: 0; padding-top: 0; padding-bottom: 0;
   min-height: 1.6rem; line-height: 1.6rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.6rem;}

@@ -25,6 +25,8 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.telling.wording import share
 
 _ORDER = list(Subject)
+_CLAIMS = {"yes", "no", "true", "false", "0", "1"}
+"""Outcomes that say nothing without the name of the label."""
 
 
 def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | None = None) -> Findings:
@@ -76,11 +78,12 @@ def favourable_name(schema: Schema | None) -> str:
     """What the outcome that is good for the person is called."""
     if schema is None or schema.favourable is None:
         return "favourable"
+    text = str(schema.favourable)
     label = next((column for column in schema.columns if column.name == schema.label), None)
     if label is not None and label.codes:
         by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
-        return by_code.get(str(schema.favourable), str(schema.favourable))
-    return str(schema.favourable)
+        text = by_code.get(text, text)
+    return f"{label.name}: {text}" if label is not None and text.strip().casefold() in _CLAIMS else text
 
 
 def ignored_by(review: Review, known: Sorted) -> frozenset[str]:

@@ -19,7 +19,7 @@ from fairness_engine.audit.verification import Check, look
 from fairness_engine.certification.partition.partition_tree import read_tree
 from fairness_engine.certification.partition.validation import check_space, stored_certificates
 from fairness_engine.data.table import read_table
-from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.errors import EvenhandError, RunError, cut
 from fairness_engine.groups.rule_sets.result import read_checked, read_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.formats import MAX_MODEL_BYTES
@@ -132,7 +132,7 @@ def _check_stored(path: Path, name: str, bundled: BundledRun) -> None:
             check_pairs_file(path, part, len(bundled.config.schema.inputs))
     except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, zipfile.BadZipFile) as error:
         raise RunError(
-            f"The stored file '{name}' of run {bundled.run.id} is none that a run leaves ({error})."
+            f"The stored file '{name}' must be one that a run of its kind leaves, got: {cut(str(error), 150)}."
         ) from None
 
 

@@ -20,6 +20,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.report.bundle.contents import (
+    PAIRS_CSV,
     BundledRun,
     RuleSetLine,
     RuleSetLines,
@@ -124,6 +125,8 @@ class RunWriter:
         ids = case_ids(self._store, run.id, run.config.schema) if told_people is not None else None
         tables = PeopleTables(run.config.schema, limit_of(bundled), told_people, ids, with_rows=self._with_rows)
         tables.write(self._folder / bundled.folder, self._numbered(run, content, is_kept))
+        for part in bundled.run.parts:  # a store's files are its owner's alone
+            shutil.copymode(self._folder / bundled.folder / PAIRS_CSV, self._folder / bundled.stored(part.file))
         return bundled
 
     def _numbered(self, run: RunRecord, content: RunContent, is_kept: Sequence[BoolArray]) -> Iterator[Batch]:

@@ -274,8 +274,8 @@ class Review:
         import pandas as pd
 
         from fairness_engine.cli.commands.rules import rules_fields
+        from fairness_engine.data.recorded import Source
         from fairness_engine.groups.rule_sets.phrases import group_words_of_json
-        from fairness_engine.groups.rule_sets.settings import Source
         from fairness_engine.runs import kinds
         from fairness_engine.runs.writers.rule_sets import stored_rules
 

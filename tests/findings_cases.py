@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from fairness_engine.data.catalogue import SampleModel, list_samples
+from fairness_engine.data.recorded import Source
 from fairness_engine.findings.assessment import Limits, assessment_runs
 from fairness_engine.findings.finding import Evidence
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue
 from fairness_engine.store.records import FileRole, Review

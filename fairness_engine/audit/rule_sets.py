@@ -17,7 +17,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.data.dataset import Dataset, make_dataset
-from fairness_engine.data.recorded import recorded_labels, recorded_predictions
+from fairness_engine.data.recorded import Source, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.data.texts import make_texts
@@ -26,7 +26,7 @@ from fairness_engine.groups.identity_terms.matching import TermFinder
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.result import RuleResult
-from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Scores, Summary, TextScores
 from fairness_engine.oracle.domain import Ranges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,13 @@ from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.schema import Column, Schema
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import SettingError
+
+
+class Source(StrEnum):
+    """Whose decisions are compared: the model's, or what a column of the data holds."""
+
+    MODEL = "model"
+    LABELS = "labels"
 
 
 @dataclass(frozen=True)

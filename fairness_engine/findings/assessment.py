@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import InputError
 from fairness_engine.findings.finding import Evidence
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.runs import kinds

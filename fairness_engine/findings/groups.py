@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
@@ -12,7 +13,6 @@ from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text, interval_text, sentence
 from fairness_engine.groups.rule_sets.result import RuleResult
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.runs.kinds import FIGURES, RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore

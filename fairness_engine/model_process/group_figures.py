@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import Batches, Clock
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.recorded import recorded_labels
+from fairness_engine.data.recorded import Source, recorded_labels
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
@@ -22,7 +22,6 @@ from fairness_engine.groups.figures.report import FigureSettings, report_to_json
 from fairness_engine.groups.figures.threshold_counts import ScoredRows, count_thresholds
 from fairness_engine.groups.figures.thresholds import ThresholdSettings, counts_to_json
 from fairness_engine.groups.rule_sets.sampling import Decider
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.model import Model, Output, is_there

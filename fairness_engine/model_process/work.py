@@ -132,8 +132,9 @@ def _certify(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -
 
 
 def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
+    from fairness_engine.data.recorded import Source
     from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
-    from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+    from fairness_engine.groups.rule_sets.settings import RuleSettings
 
     schema = opened.dataset.schema
     rows = opened.dataset.rows

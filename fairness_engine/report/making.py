@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.report.bundle.writing import write_bundle
 from fairness_engine.report.content import Author, Report, gather, lacks_figures

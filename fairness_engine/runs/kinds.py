@@ -21,13 +21,14 @@ from msgspec import Meta
 from fairness_engine.certification.results import Certification, Proved
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.codec import TOLERANCE, Amount, Count, Proportion, Text, Word, decode, hold
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
 from fairness_engine.explanation.results import Affected
 from fairness_engine.groups.figures.report import Figures, FigureSettings
 from fairness_engine.groups.results import RuleSummary, Sentences
-from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.models.fit.reading_state import Reading

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import EvenhandError
 from fairness_engine.findings.assessment import Limits, assessment_runs
 from fairness_engine.findings.finding import Evidence
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept

@@ -17,11 +17,11 @@ import pytest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.model_process import group_figures
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import GroupFigures, Held, Scores

@@ -10,6 +10,7 @@ from fairness_engine.cli.commands.certify import share_text
 from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.request import assess, guessed_favourable, read_scope
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.figures.report import (
     Bounded,
@@ -20,7 +21,7 @@ from fairness_engine.groups.figures.report import (
     Rate,
 )
 from fairness_engine.groups.figures.significance import against_best
-from fairness_engine.groups.rule_sets.settings import Edges, Source
+from fairness_engine.groups.rule_sets.settings import Edges
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds
 from fairness_engine.store.records import RunRecord

@@ -14,6 +14,7 @@ from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.groups.results import RuleSummary, Themis
@@ -21,7 +22,7 @@ from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import sentence, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
-from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, RuleSettings
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds
 from fairness_engine.runs.writers.rule_sets import stored_rules

@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import Any
 
 from fairness_engine.codec import MAX_COUNT, MAX_NUMBER
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import EvenhandError, SettingError, breach
-from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
 
 FOUR_FIFTHS = 0.8
 """An impact ratio below it is flagged: a convention of personnel selection in the United States (29 CFR 1607.4 D,

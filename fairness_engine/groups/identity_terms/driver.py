@@ -20,6 +20,7 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.identity_terms.scoring import Block, TextDecider, decide_block, templates_at_once
@@ -30,7 +31,7 @@ from fairness_engine.groups.results import CategorySet, RuleSummary, TextCounts
 from fairness_engine.groups.rule_sets.mining import least_rows
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.sampling import side_size
-from fairness_engine.groups.rule_sets.settings import MAX_RULE_SETS, RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.models.text_model import TextModel
 
 _FRESH_STREAM = 1

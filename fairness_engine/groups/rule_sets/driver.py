@@ -15,6 +15,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.results import RuleSummary, SubGroup, Themis
@@ -25,7 +26,7 @@ from fairness_engine.groups.rule_sets.ranking import Found, cells_of, ranked
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, Stage
 from fairness_engine.groups.rule_sets.sampling import Decider, RowCounts, Sampler
 from fairness_engine.groups.rule_sets.scoring import Scoring, count
-from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.intervals import clopper_pearson
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges

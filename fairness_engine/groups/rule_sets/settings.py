@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.identity_terms.terms import Terms, read_setting, write_setting
 from fairness_engine.settings import NOT_ASKED, Settings, setting
@@ -40,13 +41,6 @@ class Edges(StrEnum):
 
     EQUAL = "equal"
     ROUND = "round"
-
-
-class Source(StrEnum):
-    """Whose decisions are compared: the model's, or what a column of the data holds."""
-
-    MODEL = "model"
-    LABELS = "labels"
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, GroupTable
-from fairness_engine.groups.rule_sets.settings import Edges, Source
+from fairness_engine.groups.rule_sets.settings import Edges
 from fairness_engine.model_process.questions import GroupFigures
 from pages.groups.figures import charts, phrases
 from pages.shared import exports

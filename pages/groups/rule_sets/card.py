@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import Stage
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import RULES
 from pages.groups.rule_sets import cards, people, phrases

@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.groups.rule_sets.settings import Source
+from fairness_engine.data.recorded import Source
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import CasesOfRun, Strategy
 from fairness_engine.runs.kinds import RULES

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import RulesScored
 from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult
-from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.oracle.domain import Ranges, Scope
 from pages.shared.app.kept import shared
 from pages.shared.app.theme import FAVOURED, HARMED

@@ -127,11 +127,11 @@ def area_interval(area: float, variance: float, n_positive: int, n_negative: int
 def mean_area_interval(
     areas: FloatArray, weights: FloatArray, covariance: FloatArray, n_positive: FloatArray, level: float = LEVEL
 ) -> tuple[float, float]:
-    """A weighted mean of areas under ROC curves of one class against the rest, of the same rows: as ``area_interval``,
-    which it is for two classes.
+    """A weighted mean of areas under ROC curves of one class against the rest, of the same rows, at a level: as
+    ``area_interval``.
 
-    No area's variance is less than that of exponential scores, and the areas stay correlated as estimated; those whose
-    estimated variance is 0 count as moving together, which is the widest.
+    No area's variance is less than that of exponential scores, of whichever side they are, and the areas stay
+    correlated as estimated; those whose estimated variance is 0 count as moving together, which is the widest.
 
     Args:
         areas, weights: ``(n_classes,)``; the weights sum to 1.
@@ -143,8 +143,8 @@ def mean_area_interval(
     spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     product = np.outer(spread, spread)
     correlation = np.divide(covariance, product, out=np.ones_like(covariance), where=product > 0)
-    least = np.sqrt(_least_variance(areas, n_positive, n_negative))
-    weighted = weights * np.maximum(spread, least)
+    sides = _least_variance(areas, n_positive, n_negative), _least_variance(areas, n_negative, n_positive)
+    weighted = weights * np.maximum(spread, np.sqrt(np.maximum(*sides)))
     variance = float(weighted @ np.clip(correlation, -1.0, 1.0) @ weighted)
     area = float(weights @ areas)
     rarer = np.minimum(n_positive, n_negative)
@@ -171,7 +171,7 @@ def _area_ends(area: float, n: float, level: float) -> tuple[float, float]:
 def correlation_interval(first: FloatArray, second: FloatArray, level: float = LEVEL) -> tuple[float, float, float]:
     """The correlation of two columns of numbers, and its interval.
 
-    On Fisher's scale, whose variance is estimated without taking anything for normal, and is no less than that of
+    On Fisher's scale, with the variance of the jackknife, which takes nothing for normal; it is no less than that of
     normal numbers.
 
     Args:
@@ -181,7 +181,7 @@ def correlation_interval(first: FloatArray, second: FloatArray, level: float = L
     Returns:
         the correlation, 0 where one of them does not vary, and the lowest and highest one.
 
-    Reference: Fisher (1921); the variance is that of the influence function (Huber 1981, section 8.2).
+    Reference: Fisher (1921); Efron and Stein (1981) for the variance.
     """
     n = len(first)
     spreads = float(first.std()), float(second.std())
@@ -191,8 +191,11 @@ def correlation_interval(first: FloatArray, second: FloatArray, level: float = L
         one = (first - first.mean()) / spreads[0]
         other = (second - second.mean()) / spreads[1]
         value = float(np.clip((one * other).mean(), -1 + _ROUNDING, 1 - _ROUNDING))
-        influence = one * other - value * (one**2 + other**2) / 2
-        variance = max(variance, float((influence**2).mean()) / (n * (1 - value**2) ** 2))
+        # the correlation without each row, from the sums without it
+        spread = (n - one**2 - one**2 / (n - 1)) * (n - other**2 - other**2 / (n - 1))
+        without = (n * value - one * other * n / (n - 1)) / np.sqrt(np.maximum(spread, _ROUNDING))
+        places = np.arctanh(np.clip(without, -1 + _ROUNDING, 1 - _ROUNDING))
+        variance = max(variance, (n - 1) * float(places.var()))
     half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
     middle = math.atanh(value)
     return value, math.tanh(middle - half), math.tanh(middle + half)

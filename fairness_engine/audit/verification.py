@@ -251,6 +251,20 @@ def _figures(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
     return is_same, f"{len(figures.read().tables)} tables counted again" if is_same else _OTHER
 
 
+def _proxies(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
+    """Everything is learned again from the seed: every figure must be the same."""
+    proxies = results_of(store, run.id).proxies
+    if proxies is None:
+        return True, _NONE
+    if run.stop_reason is not StopReason.EXHAUSTED:
+        raise RunError("The run was ended early, so that its figures cannot be made again. Run it to the end.")
+    with _repeated(store, run.config) as (other, run_id):
+        again = results_of(other, run_id).proxies
+    n = proxies.n_columns
+    said = f"{n:,} {'column' if n == 1 else 'columns'} looked at again from seed {run.config.seed}: the same figures"
+    return again == proxies, said if again == proxies else _OTHER
+
+
 @contextmanager
 def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, str]]:
     """A run made again, with all the time that it may need, in a workspace of its own; that and the run there."""
@@ -318,6 +332,7 @@ _OWN: dict[str, tuple[str, Callable[[RunStore, RunRecord, Evaluator], tuple[bool
     "certify": ("the proved shares", _shares),
     "rules": ("all rule sets", _all_rules),
     "figures": ("the figures", _figures),
+    "proxies": ("all proxies", _proxies),
 }
 """The look that a kind of run has of its own, by its name."""
 _LOOKED_AT_ELSEWHERE = ("search", "retrain")

@@ -105,6 +105,7 @@ COMMANDS = {
     "certify": "certify",
     "rules": "rules",
     "figures": "figures",
+    "proxies": "proxies",
     "retrain": "retrain",
     "report": "report",
     "runs": "runs",

@@ -14,6 +14,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, SettingError
 from fairness_engine.groups.identity_terms.terms import read_terms
 from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.measures.proxies.settings import ProxySettings
 from fairness_engine.oracle.domain import Distribution, Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.search.registry import TECHNIQUES
@@ -24,7 +25,7 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
 def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], *by_hand: str) -> None:
-    """Add the options of settings, which say what the settings say, and ``--set`` for those without one.
+    """Add the options of settings, which say what the settings say, and ``--set`` where there are some without one.
 
     Args:
         by_hand: names of settings that follow from other options.
@@ -42,10 +43,9 @@ def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], *by_hand:
         stands = info.option.removeprefix(info.flag).strip()
         own: dict[str, Any] = {"choices": choices} if choices else {"type": info.read, "metavar": stands}
         group.add_argument(info.flag, help=f"{text}{default}", **named, **own)
-    _add_set(
-        group,
-        f"another setting: {_listed(info for info in settings_of(kind) if _is_by_set(info, by_hand))}; repeatable",
-    )
+    others = [info for info in settings_of(kind) if _is_by_set(info, by_hand)]
+    if others:
+        _add_set(group, f"another setting: {_listed(others)}; repeatable")
 
 
 def _add_set(group: argparse._ArgumentGroup, text: str) -> None:
@@ -79,7 +79,7 @@ def read_settings(options: argparse.Namespace, kind: type[AnySettings], **by_han
     """
     infos = {info.name: info for info in settings_of(kind)}
     values = {name: getattr(options, name) for name, info in infos.items() if info.option} | by_hand
-    for name, text in options.set:
+    for name, text in getattr(options, "set", ()):
         if name in infos and not _is_by_set(infos[name], by_hand):
             flag = infos[name].flag or f"--{name.replace('_', '-')}"
             where = f"is {flag}" if hasattr(options, name) else "follows from the other options"
@@ -100,6 +100,18 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         help="stop after so many seconds; what is scored is kept",
     )
     _add_list(parser.add_argument_group("what is listed"))
+
+
+def add_proxy_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own options."""
+    group = parser.add_argument_group("the proxies")
+    add_settings(group, ProxySettings, "source")
+    group.add_argument(
+        "--max-seconds",
+        type=option_values.positive,
+        metavar="S",
+        help="stop after so many seconds; the attributes that are done are kept",
+    )
 
 
 def _add_texts(group: argparse._ArgumentGroup) -> None:
@@ -251,6 +263,9 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
         )
     )
     _add_figures(commands.add_parser("figures", help="rates and impact ratios by group", allow_abbrev=False))
+    _add_proxies(
+        commands.add_parser("proxies", help="which other columns tell a protected attribute", allow_abbrev=False)
+    )
     _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
     _add_report(commands.add_parser("report", help="what runs found, as a document", allow_abbrev=False))
     _add_runs(
@@ -521,6 +536,12 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--edges", choices=("round", "equal"), default="round", help="where numbers are cut; default: at round numbers"
     )
+    _add_common(parser)
+
+
+def _add_proxies(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser, is_model_needed=False)
+    add_proxy_options(parser)
     _add_common(parser)
 
 

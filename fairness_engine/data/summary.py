@@ -168,7 +168,7 @@ def count_groups(
     Raises:
         SchemaError: a name is no input.
     """
-    cut = {name: _cut(schema.column(name), rows[:, schema.index(name)]) for name in protected}
+    cut = {name: grouped(schema.column(name), rows[:, schema.index(name)]) for name in protected}
     sets = [(name,) for name in protected] + ([protected] if len(protected) > 1 else [])
     return [
         GroupSizes(
@@ -181,7 +181,7 @@ def count_groups(
     ]
 
 
-def _cut(column: Column, values: FloatArray) -> tuple[IntArray, tuple[str, ...]]:
+def grouped(column: Column, values: FloatArray) -> tuple[IntArray, tuple[str, ...]]:
     """The group of every row ``(n_rows,)`` and the groups' labels: values where they are few, else quintiles."""
     if column.kind is Kind.CATEGORICAL:
         return values.astype(np.int64), column.labels

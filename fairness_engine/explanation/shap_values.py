@@ -110,15 +110,15 @@ def explain_pair(model: Model, people: FloatArray, data_rows: FloatArray, taken:
     """
     from shap.explainers import ExactExplainer, PermutationExplainer
 
-    _compile()
+    compile_library()
     started = time.perf_counter()
-    n_varying = _n_varying(people, _background(data_rows, N_BACKGROUND), taken)
+    n_varying = n_varying_of(people, background_of(data_rows, N_BACKGROUND), taken)
     plan = _plan(_rows_per_second(model, data_rows), max(n_varying))
-    background = _background(data_rows, plan.n_background)
+    background = background_of(data_rows, plan.n_background)
     explained = []
-    for person, n in zip(people, _n_varying(people, background, taken), strict=True):
-        masker = _Masker(background[:, taken])
-        score = _score_of(model, person, taken)
+    for person, n in zip(people, n_varying_of(people, background, taken), strict=True):
+        masker = Masker(background[:, taken])
+        score = score_of(model, person, taken)
         if plan.is_exact:
             explainer = ExactExplainer(score, masker)
             n_masks = 2**n
@@ -194,12 +194,12 @@ def _rows_per_second(model: Model, rows: FloatArray) -> float:
         n *= 4
 
 
-def _n_varying(people: FloatArray, background: FloatArray, taken: IntArray) -> list[int]:
+def n_varying_of(people: FloatArray, background: FloatArray, taken: IntArray) -> list[int]:
     """In how many taken columns each person differs from some row of the background; the others need no coalition."""
     return [int((background[:, taken] != person[taken]).any(axis=0).sum()) for person in people]
 
 
-def _background(data_rows: FloatArray, n: int) -> FloatArray:
+def background_of(data_rows: FloatArray, n: int) -> FloatArray:
     """A sample of the data, always the same; the smaller ones are parts of the larger ones."""
     order = np.random.default_rng(_SEED).permutation(len(data_rows))
     return data_rows[order[:n]]
@@ -209,15 +209,15 @@ def _background(data_rows: FloatArray, n: int) -> FloatArray:
 
 
 @cache
-def _compile() -> None:
+def compile_library() -> None:
     """Let the library compile its loops, once a process, on an explanation of nothing."""
     from shap.explainers import ExactExplainer
 
-    explainer = ExactExplainer(lambda rows: rows.sum(axis=1), _Masker(np.zeros((2, 2))))
+    explainer = ExactExplainer(lambda rows: rows.sum(axis=1), Masker(np.zeros((2, 2))))
     explainer(np.ones((1, 2)), max_evals=4, silent=True)
 
 
-class _Masker:
+class Masker:
     """Replaces attributes that are left out by those of every background row, in the library's protocol for maskers.
 
     Its own one takes values as equal when they are close (1 in 100,000) and then does not evaluate them, so that sums
@@ -256,7 +256,7 @@ class _Masker:
         return (rows.reshape(-1, self.shape[1]),), varying
 
 
-def _score_of(model: Model, person: FloatArray, taken: IntArray) -> Callable[[FloatArray], FloatArray]:
+def score_of(model: Model, person: FloatArray, taken: IntArray) -> Callable[[FloatArray], FloatArray]:
     """The explained score as a function of the taken columns ``(n_rows, n_taken) -> (n_rows,)``; blocks bound the
     memory.
     """

@@ -158,6 +158,12 @@ def _figures(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -
     yield from figures_events(opened.of_people or opened, config, clock)  # groups are of people, not of roles
 
 
+def _proxies(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
+    from fairness_engine.model_process.proxies import proxies_events
+
+    yield from proxies_events(opened.of_people or opened, config, clock, report)
+
+
 def _retrain(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     from fairness_engine.model_process.retraining import retraining_events
 
@@ -171,6 +177,7 @@ OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, Clock, Report], Iterator
     "certify": _certify,
     "rules": _rules,
     "figures": _figures,
+    "proxies": _proxies,
     "retrain": _retrain,
 }
 """By the name of the kind."""

@@ -29,6 +29,8 @@ from fairness_engine.explanation.results import Affected
 from fairness_engine.groups.figures.report import Figures, FigureSettings
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.measures.proxies.results import Proxies
+from fairness_engine.measures.proxies.settings import ProxySettings
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.models.fit.reading_state import Reading
@@ -167,6 +169,11 @@ def _spent_by_count(run: RunRecord, _: Any) -> tuple[Spent, ...]:
     return _limited(run.n_tried, n_individuals if math.isfinite(n_individuals) else None, ("individual", "individuals"))
 
 
+def _n_looks(config: RunConfig) -> int:
+    """Columns that a run of proxies looks at, once for each attribute."""
+    return len(config.scope.protected) * (len(config.schema.inputs) - 1)
+
+
 def _limited(n: int, limit: float | None, noun: tuple[str, str]) -> tuple[Spent, ...]:
     return (Spent(n, limit, noun),) if limit else ()
 
@@ -204,6 +211,26 @@ def _agree_on_count(config: RunConfig, told: Mapping[str, Any], stopped: Stopped
         hold(count.n_individuals <= Domain(config.schema, config.scope).n_individuals, "individuals of the domain")
         if stopped is not None:
             hold((count.n_individuals, count.n_discriminatory) == (stopped.n_tried, stopped.n_found), "individuals")
+
+
+def _agree_on_proxies(config: RunConfig, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+    """Of every protected attribute that was done, in the order of the scope, every other column was looked at."""
+    proxies = told.get("proxies")
+    if proxies is None:
+        return
+    names = set(config.schema.names)
+    done = tuple(each.protected for each in proxies.attributes)
+    hold(done == config.scope.protected[: len(done)], "protected attributes")
+    for each in proxies.attributes:
+        hold({one.column for one in each.columns} == names - {each.protected}, "columns of an attribute")
+    settings = ProxySettings.from_json(config.settings)
+    hold(proxies.n_rows <= settings.n_rows, "rows of the data")
+    if proxies.shap is not None:
+        hold(settings.source is Source.MODEL, "an explanation of no model")
+        hold(set(proxies.shap.shares) == names, "columns of the explanation")
+        hold(proxies.shap.n_people <= settings.n_explained, "people who were explained")
+    if stopped is not None:
+        hold((proxies.n_columns, proxies.n_clear) == (stopped.n_tried, stopped.n_found), "columns")
 
 
 SEARCH = RunKind(
@@ -276,6 +303,18 @@ FIGURES = RunKind(
     compares_variants=False,
     needs_model=lambda settings: settings.source is Source.MODEL,
 )
+PROXIES = RunKind(
+    "proxies",
+    lambda config: ProxySettings.from_json(config.settings),
+    ("reading", "notes", "proxies"),
+    agree=_agree_on_proxies,
+    first_phase="deciding the rows",
+    loops=(),
+    compares_variants=False,
+    needs_model=lambda settings: settings.source is Source.MODEL,
+    spent=lambda run, _: _limited(run.n_tried, _n_looks(run.config), ("column", "columns")),
+    cancel_seconds=10.0,  # what is fitted is fitted to its end, and the attributes that are done come after it
+)
 RETRAIN = RunKind(
     "retrain",
     lambda config: RetrainSettings.from_json(config.settings),
@@ -291,7 +330,7 @@ RETRAIN = RunKind(
     cancel_seconds=10.0,
 )
 
-_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, RETRAIN)
+_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, PROXIES, RETRAIN)
 KINDS: dict[str, RunKind[Any]] = {kind.name: kind for kind in _ALL}
 
 
@@ -396,6 +435,7 @@ class Results:
     trace: list[tuple[Amount, Amount, Amount, Amount, Count]] = field(default_factory=list)
     certification: Certification | None = None
     rules: RuleSummary | None = None
+    proxies: Proxies | None = None
     sentences: Sentences | None = None
     figures: Figures | None = None
     before: Measured | None = None

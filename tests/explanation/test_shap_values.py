@@ -49,7 +49,7 @@ def shapley_by_definition(score: object, person: np.ndarray, background: np.ndar
 
 def test_values_are_those_of_the_definition() -> None:
     found = explain_pair(handmade.function_model(handmade.biased_score), couple(), some_data(), ALL)
-    background = shap_values._background(some_data(), found.n_background)
+    background = shap_values.background_of(some_data(), found.n_background)
     for person, values in zip(couple(), found.contributions, strict=True):
         assert values == pytest.approx(shapley_by_definition(handmade.biased_score, person, background), abs=1e-12)
     assert found.is_exact
@@ -68,7 +68,7 @@ def test_a_linear_model_has_the_closed_form() -> None:
     weights = np.array([0.5, -0.25, 0.125, 0.03, 2.0])
     data = some_data()
     found = explain_pair(handmade.function_model(lambda rows: rows @ weights), couple(), data, ALL)
-    means = shap_values._background(data, 100).mean(axis=0)
+    means = shap_values.background_of(data, 100).mean(axis=0)
     assert found.contributions == pytest.approx((couple() - means) * weights, abs=1e-9)
     assert found.difference == pytest.approx([0.5, 0, 0, 0, 0], abs=1e-9)
 

@@ -1,5 +1,5 @@
-"""Intervals of shares against exact sums of probabilities: nothing is simulated, nothing of the product is taken for
-the truth.
+"""Intervals of shares against exact sums of probabilities: nothing of the product is taken for the truth. What has no
+exact sums, areas and correlations, is simulated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairness_engine.intervals import share_interval
+from fairness_engine.intervals import (
+    area_interval,
+    correlation_interval,
+    difference_interval,
+    mean_area_interval,
+    share_interval,
+)
+from fairness_engine.models.fit.roc import placements, standard_error
 
 
 def coverage(n: int, share: float) -> float:
@@ -77,3 +84,101 @@ def test_of_finitely_many_every_number_that_is_likely_enough_is_inside(counts: t
 def test_whoever_was_looked_at_is_known() -> None:
     assert share_interval(7, 50, 50) == (0.14, 0.14)
     assert share_interval(0, 1, 1) == (0.0, 0.0)
+
+
+# --- differences, areas, correlations -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "other_n"), [(12, 40), (60, 60), (30, 400)])
+@pytest.mark.parametrize(("share", "other"), [(0.02, 0.02), (0.5, 0.5), (0.1, 0.4), (0.0, 0.03), (0.99, 0.9)])
+def test_the_difference_of_two_shares_is_held_in_ninety_five_percent(
+    n: int, other_n: int, share: float, other: float
+) -> None:
+    covered = 0.0
+    for hits in range(n + 1):
+        chance = stats.binom.pmf(hits, n, share)
+        for other_hits in range(other_n + 1) if chance > 1e-9 else ():
+            low, high = difference_interval(hits, n, other_hits, other_n)
+            assert -1 <= low <= hits / n - other_hits / other_n <= high <= 1
+            if low <= share - other <= high:
+                covered += chance * stats.binom.pmf(other_hits, other_n, other)
+    assert covered >= 0.949
+
+
+def test_a_difference_of_nobody_says_nothing_and_one_of_no_hit_is_not_zero() -> None:
+    assert difference_interval(0, 0, 3, 9) == (-1.0, 1.0)
+    low, high = difference_interval(0, 50, 0, 80)
+    assert low == -share_interval(0, 80)[1]
+    assert high == share_interval(0, 50)[1]
+
+
+def drawn_scores(n: int, shift: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes whose scores of their own class are normal and apart, and which one each row is."""
+    classes = rng.choice(3, n, p=[0.5, 0.35, 0.15])
+    scores = rng.normal(size=(n, 3))
+    scores[np.arange(n), classes] += shift
+    return scores, classes
+
+
+def areas_of(scores: np.ndarray, classes: np.ndarray) -> tuple[float, float, float]:
+    """The mean area of the three classes with its interval, from sums over rows."""
+    n = np.bincount(classes, minlength=3).astype(float)
+    parts = [placements(scores[:, k], classes == k) for k in range(3)]
+    areas = np.array([part[0].mean() for part in parts if part is not None])
+    influence = np.zeros((len(classes), 3))
+    for k, part in enumerate(parts):
+        assert part is not None
+        for side, values in ((classes == k, part[0]), (classes != k, part[1])):
+            influence[side, k] = (values - areas[k]) / np.sqrt(len(values) * (len(values) - 1))
+    ends = mean_area_interval(areas, n / n.sum(), influence.T @ influence, n)
+    return float(n @ areas / n.sum()), *ends
+
+
+@pytest.mark.parametrize(("n", "shift"), [(80, 0.0), (300, 0.7), (150, 2.5)])
+def test_a_mean_of_areas_is_held_in_ninety_five_percent(n: int, shift: float) -> None:
+    truth = stats.norm.cdf(shift / np.sqrt(2))
+    found = [areas_of(*drawn_scores(n, shift, np.random.default_rng(seed))) for seed in range(300)]
+    assert np.mean([low <= truth <= high for _, low, high in found]) >= 0.93
+    assert all(low <= value <= high for value, low, high in found)
+
+
+def test_of_two_classes_the_mean_area_is_as_wide_as_the_area_or_wider() -> None:
+    rng = np.random.default_rng(0)
+    for shift in (0.0, 0.8, 2.0, 6.0):
+        is_one = rng.random(90) < 0.3
+        scores = rng.normal(size=90) + shift * is_one
+        part = placements(scores, is_one)
+        assert part is not None
+        area = float(part[0].mean())
+        variance = standard_error(scores, is_one) ** 2
+        n = np.array([90.0 - is_one.sum(), is_one.sum()])
+        low, high = mean_area_interval(np.full(2, area), n / 90, np.full((2, 2), variance), n)
+        least, most = area_interval(area, variance, int(n[1]), int(n[0]))
+        assert low <= least + 1e-9
+        assert high >= most - 1e-9
+        assert high - low == pytest.approx(most - least, rel=0.2)
+        wide = mean_area_interval(np.full(2, area), n / 90, np.full((2, 2), 0.01), n)
+        assert wide == pytest.approx(area_interval(area, 0.01, int(n[1]), int(n[0])))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, -0.8])
+@pytest.mark.parametrize("is_skewed", [False, True])
+def test_a_correlation_is_held_in_ninety_five_percent(correlation: float, is_skewed: bool) -> None:
+    rng = np.random.default_rng(3)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        first = rng.exponential(size=n) if is_skewed else rng.normal(size=n)
+        own = rng.exponential(size=n) if is_skewed else rng.normal(size=n)
+        return first, correlation * first + np.sqrt(1 - correlation**2) * own
+
+    found = [correlation_interval(*draw(250)) for _ in range(400)]
+    assert np.mean([low <= correlation <= high for _, low, high in found]) >= 0.925
+
+
+def test_what_does_not_vary_has_no_correlation_and_no_narrow_interval() -> None:
+    value, low, high = correlation_interval(np.zeros(100), np.arange(100.0))
+    assert (value, low) == (0.0, -high)
+    assert high > 0.19
+    same = np.arange(50.0)
+    value, low, high = correlation_interval(same, same)
+    assert low <= value <= high <= 1

@@ -120,6 +120,13 @@ def _rules_so_far(record: RunRecord) -> str:
     return f"{wording.counted(record.n_found, 'rule set')} scored, {evaluated}."
 
 
+def _proxies_so_far(record: RunRecord) -> str:
+    if not record.n_tried:
+        return ""
+    looked_at = wording.counted(record.n_tried, "column")
+    return f"{looked_at} looked at, {wording.count(record.n_found)} of them tell a protected attribute."
+
+
 def _retrain_kept(record: RunRecord) -> str:
     if record.n_found:
         best = "The best model within the tolerance up to then is kept."
@@ -185,6 +192,19 @@ FIGURES = RunView(
     see="See the figures",
     has_own_attributes=True,
 )
+PROXIES = RunView(
+    kinds.PROXIES,
+    "proxies",
+    lambda _: "Proxies",
+    ends={
+        StopReason.EXHAUSTED: "",
+        StopReason.SECONDS: "The time is up: the attributes that were done by then are the result.",
+    },
+    finished=lambda run: "" if run.n_tried else "The time was up before any attribute was done. Give it more seconds.",
+    kept=lambda run: _some(run.n_tried, "looked at"),
+    so_far=_proxies_so_far,
+    has_own_attributes=True,
+)
 RETRAIN = RunView(
     kinds.RETRAIN,
     "retraining",
@@ -199,7 +219,7 @@ RETRAIN = RunView(
     so_far=_retrain_so_far,
 )
 
-_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, RETRAIN)
+_ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, PROXIES, RETRAIN)
 VIEWS: dict[str, RunView] = {view.kind.name: view for view in _ALL}
 
 

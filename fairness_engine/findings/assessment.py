@@ -82,6 +82,7 @@ def assessment_runs(
             {"settings": {"max_boxes": limits.max_boxes}, "budget": Budget(_UNLIMITED, limits.proof_seconds)},
         ),
         Evidence.FIGURES: (kinds.FIGURES, {"settings": decides, **timed}),
+        Evidence.PROXIES: (kinds.PROXIES, {"settings": decides, **timed}),
     }
     made = []
     for evidence in wanted:

@@ -143,6 +143,7 @@ class Evidence(StrEnum):
     RULES = "rules"
     PROOF = "proof"
     FIGURES = "figures"
+    PROXIES = "proxies"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairness_engine.data.schema import Schema
-from fairness_engine.findings import groups, people, shares
+from fairness_engine.findings import groups, people, proxies, shares
 from fairness_engine.findings.evidence import Sorted, sort_runs
 from fairness_engine.findings.finding import (
     MAX_CARDS,
@@ -18,7 +18,7 @@ from fairness_engine.findings.finding import (
     Place,
     Subject,
 )
-from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, RETRAIN, RULES, SEARCH
+from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, PROXIES, RETRAIN, RULES, SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from fairness_engine.store.records import Review, RunRecord
 from fairness_engine.store.store import RunStore
@@ -45,6 +45,7 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     scans = [one for one in searches if people.is_scan(one)]
     ignored = ignored_by(review, known)
     rule_cards, rules_tried = groups.rule_cards(store, known.of(RULES), favourable, ignored)
+    proxy_cards, proxies_tried = proxies.proxy_cards(known.of(PROXIES), ignored)
     figure_cards, figures_tried = groups.figure_cards(known.of(FIGURES), favourable, ignored)
     cards = [
         *people.whom_cards(searches, favourable),
@@ -54,6 +55,7 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
         *shares.proof_cards(known.of(CERTIFY)),
         *shares.count_cards(known.of(COUNT)),
         *figure_cards,
+        *proxy_cards,
         *_retrained_cards(store, known),
     ]
     cards.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
@@ -62,6 +64,7 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
         *shares.tried_by_shares(known.of(ESTIMATE), known.of(COUNT), known.of(CERTIFY)),
         *rules_tried,
         *figures_tried,
+        *proxies_tried,
     ]
     return Findings(
         tuple(cards[:MAX_CARDS]),
@@ -116,7 +119,7 @@ def _wanted(review: Review) -> tuple[Evidence, ...]:
     if any(review.schema.is_text(name) for name in review.scope.protected):
         return (Evidence.RULES,)
     if review.model_id is None:
-        return (Evidence.RULES, Evidence.FIGURES)
+        return (Evidence.RULES, Evidence.FIGURES, Evidence.PROXIES)
     return tuple(Evidence)
 
 
@@ -125,7 +128,7 @@ def _evidence_of(run: RunRecord) -> Evidence | None:
     if SEARCH.has(config):
         return Evidence.SCAN if config.technique == DATA_SCAN else Evidence.SEARCH
     named = {ESTIMATE: Evidence.SHARE, COUNT: Evidence.SHARE, RULES: Evidence.RULES}
-    named |= {CERTIFY: Evidence.PROOF, FIGURES: Evidence.FIGURES}
+    named |= {CERTIFY: Evidence.PROOF, FIGURES: Evidence.FIGURES, PROXIES: Evidence.PROXIES}
     return next((evidence for kind, evidence in named.items() if kind.has(config)), None)
 
 

@@ -12,6 +12,7 @@ _MISSING = {
     Evidence.RULES: "groups of several attributes",
     Evidence.PROOF: "proofs",
     Evidence.FIGURES: "rates by group",
+    Evidence.PROXIES: "other columns that stand for a protected one",
 }
 
 

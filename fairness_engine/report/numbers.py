@@ -17,6 +17,7 @@ from fairness_engine.telling.wording import count, share
 
 MAX_RULE_SETS = 20
 MAX_GROUPS = 60
+MAX_COLUMNS = 12
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def _of_run(store: RunStore, one: Evidence) -> Iterator[Number]:
         yield from _of_rules(store, one)
     elif kinds.FIGURES.has(config):
         yield from _of_figures(one)
+    elif kinds.PROXIES.has(config):
+        yield from _of_proxies(one)
     elif kinds.RETRAIN.has(config):
         yield from _of_retraining(one)
 
@@ -162,6 +165,28 @@ def _of_figures(one: Evidence) -> Iterator[Number]:
             text = f"{count(rate.n_hits)}, {share(rate.share, rate.low, rate.high)}"
             place = f"figures.report.tables.{t}.groups.{g}.rates.0.0"
             yield _number(one, Level.ESTIMATED, what, text, rate.n_hits, place, rate.n)
+
+
+def _of_proxies(one: Evidence) -> Iterator[Number]:
+    found = one.results.proxies
+    for a, told in enumerate(found.attributes if found is not None else ()):
+        figures = [("all other columns together", told.together, f"proxies.attributes.{a}.together.value")]
+        figures += [
+            (each.column, each.tells, f"proxies.attributes.{a}.columns.{c}.tells.value")
+            for c, each in enumerate(told.columns[:MAX_COLUMNS])
+        ]
+        for name, figure, place in figures:
+            text = f"{figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f})"
+            what = f"How well {name} tells {told.protected} ({told.measure.value.upper()})"
+            yield _number(one, Level.ESTIMATED, what, text, figure.value, place, told.n_held_out)
+        for d, each in enumerate(told.differences):
+            kinds_of = (("as it is", each.raw, "raw"), ("all other columns held", each.held, "held"))
+            for name, held, place in kinds_of:
+                if held is not None:
+                    what = f"{told.protected}: {each.group} less {each.reference}, {name}"
+                    text = f"{100 * held.value:+.1f} points ({100 * held.low:+.1f} to {100 * held.high:+.1f})"
+                    where = f"proxies.attributes.{a}.differences.{d}.{place}.value"
+                    yield _number(one, Level.ESTIMATED, what, text, held.value, where, each.n_group + each.n_reference)
 
 
 def _of_retraining(one: Evidence) -> Iterator[Number]:

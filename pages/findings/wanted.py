@@ -28,6 +28,7 @@ _SAID = {
     Evidence.RULES: "**Groups**: every combination of protected attributes against everybody else.",
     Evidence.PROOF: "**Proofs**: of whom it is certain, for everybody of whole regions.",
     Evidence.FIGURES: "**Rates by group**: selection rates and impact ratios, as law and practice ask for them.",
+    Evidence.PROXIES: "**Proxies**: other columns that tell a protected attribute; does the model lean on them?",
 }
 
 

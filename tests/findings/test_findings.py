@@ -74,9 +74,9 @@ def test_the_order_is_the_same_with_every_seed(tmp_path: Path) -> None:
 def test_without_a_model_the_labels_speak(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     review = without_model(store)
-    assert findings_of(store, review).missing == (Evidence.RULES, Evidence.FIGURES)
+    assert findings_of(store, review).missing == (Evidence.RULES, Evidence.FIGURES, Evidence.PROXIES)
     found = findings_of(store, assess(store, review, (Evidence.RULES, Evidence.FIGURES)))
-    assert found.missing == ()
+    assert found.missing == (Evidence.PROXIES,)
     assert {card.subject for card in found.cards} == {Subject.GROUP, Subject.FIGURES}
     assert found.cards[0].title.startswith("Women: ")
     assert "Decided by the column 'income', not by a model." in found.cards[0].facts

@@ -78,7 +78,7 @@ def test_every_number_is_the_stores(tmp_path: Path) -> None:
     numbers = Cells(html_of(store, review)).numbers
     assert len(numbers) > 40
     kinds_seen = {store.run(number["data-run"]).config.kind for number in numbers}
-    assert kinds_seen == {"search", "estimate", "certify", "rules", "figures"}
+    assert kinds_seen == {"search", "estimate", "certify", "rules", "figures", "proxies"}
     for number in numbers:
         assert float(number["data-value"]) == stored(workspace, number["data-run"], number["data-place"]), number
 

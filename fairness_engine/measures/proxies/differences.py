@@ -100,7 +100,7 @@ def _asked(decided: Decided, ask: Ask, holding: Holding, compared: list[int], rn
     somebody who is in it, drawn.
     """
     attribute = decided.attribute
-    is_asked: BoolArray = ~np.isnan(decided.roles).any(axis=1)
+    is_asked = np.asarray(~np.isnan(decided.roles).any(axis=1))
     rows = decided.roles[is_asked]
     own = attribute.groups[is_asked]
     decisions = np.empty((len(rows), len(attribute.labels)))

@@ -57,9 +57,9 @@ def test_what_nobody_looked_at_is_started_by_one_click(open_app: OpenApp, worksp
     app.button(key="assess").click().run()
     assert said.errors_of(app) == []
     kinds = sorted(run.config.kind for run in store.runs(review.id))
-    assert kinds == ["certify", "estimate", "figures", "rules", "search", "search"]
+    assert kinds == ["certify", "estimate", "figures", "proxies", "rules", "search", "search"]
     assert started
-    assert "5 runs on the way" in said.text_of(app)
+    assert "6 runs on the way" in said.text_of(app)
 
 
 def test_without_a_model_rules_and_figures_are_offered(open_app: OpenApp, workspace: Path, started: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_without_a_model_rules_and_figures_are_offered(open_app: OpenApp, worksp
     assert "Nothing was looked at yet" in said.text_of(app)
     app.button(key="assess").click().run()
     assert said.errors_of(app) == []
-    assert sorted(run.config.kind for run in store.runs(review.id)) == ["figures", "rules"]
+    assert sorted(run.config.kind for run in store.runs(review.id)) == ["figures", "proxies", "rules"]
 
 
 def test_where_nothing_was_found_it_says_what_that_shows_and_what_not(open_app: OpenApp, workspace: Path) -> None:

@@ -124,7 +124,15 @@ def test_a_demo_is_one_click_to_the_findings_of_a_whole_assessment(open_app: Ope
     assert review.fit is not None
     assert app.query_params == {"review": review.id}
     runs = store.runs(review.id)
-    assert sorted(run.config.kind for run in runs) == ["certify", "estimate", "figures", "rules", "search", "search"]
+    assert sorted(run.config.kind for run in runs) == [
+        "certify",
+        "estimate",
+        "figures",
+        "proxies",
+        "rules",
+        "search",
+        "search",
+    ]
     assert {run.config.technique for run in runs} == {"", "data-scan", "directed"}
     while any(queue.refresh(store, run.id).is_active for run in runs):
         queue.start_queued(store)

@@ -84,23 +84,56 @@ def paired_interval(n_gained: int, n_lost: int, n: int) -> tuple[float, float]:
 def difference_interval(n_hits: int, n: int, other_hits: int, other_n: int) -> tuple[float, float]:
     """The share of ``n`` independent draws less that of ``other_n`` others, at 95 %.
 
-    Each share has its exact interval, and the ends of the difference are combined from their distances; an interval
-    that is read off the two standard errors has no width where nobody, or everybody, is a hit.
-
     Args:
         n_hits, n, other_hits, other_n: 0 or more; without a draw on either side the interval is -1 to 1.
-
-    Reference: Newcombe (1998, Statistics in Medicine 17:873), method 10, here with exact limits.
     """
     if not n or not other_n:
         return -1.0, 1.0
-    share = n_hits / n
-    other = other_hits / other_n
-    low, high = share_interval(n_hits, n)
-    other_low, other_high = share_interval(other_hits, other_n)
-    down = math.hypot(share - low, other_high - other)
-    up = math.hypot(high - share, other - other_low)
-    return max(-1.0, share - other - down), min(1.0, share - other + up)
+    share = (n_hits / n, *share_interval(n_hits, n))
+    other = (other_hits / other_n, *share_interval(other_hits, other_n))
+    low, high = independent_interval(other, share)
+    return max(-1.0, low), min(1.0, high)
+
+
+Ends = tuple[float, float, float]
+"""A figure and the ends of its interval."""
+
+
+def independent_interval(before: Ends, after: Ends) -> tuple[float, float]:
+    """The difference of two independent figures, the second less the first, at the level of their intervals.
+
+    The ends are combined from their distances; an interval that is read off the two standard errors has no width where
+    nobody, or everybody, is a hit.
+
+    Reference: Newcombe (1998, Statistics in Medicine 17:873), method 10 for independent proportions, and Zou and Donner
+        (2008), here with exact limits.
+    """
+    value, low, high = before
+    other, other_low, other_high = after
+    down = math.hypot(other - other_low, high - value)
+    up = math.hypot(other_high - other, value - low)
+    return other - value - down, other - value + up
+
+
+def dependent_interval(before: Ends, after: Ends) -> tuple[float, float]:
+    """The same of two figures that may have anything to do with one another: nothing is told but both intervals."""
+    return after[1] - before[2], after[2] - before[1]
+
+
+def unpaired_interval(n_before: int, n_after: int, n: int, most_lost: int | None = None) -> tuple[float, float]:
+    """The change of a share of the same ``n`` rows of which only the two counts are known, not who changed, at 95 %.
+
+    It is the interval of the pairing in which most rows change: it holds whatever the two have to do with one another.
+
+    Args:
+        n_before, n_after: rows that count before and after, at most ``n``.
+        most_lost: rows that counted before and no longer do, at most, where more is known than the two counts.
+
+    Reference: ``paired_interval``, with the bounds of Fréchet (1951) on what two events have in common.
+    """
+    bound = min(n_before, n - n_after)
+    n_lost = bound if most_lost is None else min(bound, most_lost)
+    return paired_interval(n_after - n_before + n_lost, n_lost, n)
 
 
 def area_interval(area: float, variance: float, n_positive: int, n_negative: int) -> tuple[float, float]:

@@ -16,9 +16,13 @@ from scipy import stats
 from fairness_engine.intervals import (
     area_interval,
     correlation_interval,
+    dependent_interval,
     difference_interval,
+    independent_interval,
     mean_area_interval,
+    paired_interval,
     share_interval,
+    unpaired_interval,
 )
 from fairness_engine.models.fit.roc import placements, standard_error
 
@@ -182,3 +186,65 @@ def test_what_does_not_vary_has_no_correlation_and_no_narrow_interval() -> None:
     same = np.arange(50.0)
     value, low, high = correlation_interval(same, same)
     assert low <= value <= high <= 1
+
+
+# --- before and after ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "before", "m", "after"),
+    [
+        (30, 0.1, 50, 0.02),
+        (200, 0.03, 200, 0.03),
+        (500, 0.5, 80, 0.4),
+        (2000, 0.002, 2000, 0.0),
+        (1000, 0.9, 300, 0.95),
+    ],
+)
+def test_the_difference_of_two_draws_holds_the_truth_as_often_as_it_says(
+    n: int, before: float, m: int, after: float
+) -> None:
+    rng = np.random.default_rng(11)
+    n_held = 0
+    for first, second in zip(rng.binomial(n, before, 2000), rng.binomial(m, after, 2000), strict=True):
+        ends = [(k / size, *share_interval(int(k), size)) for k, size in ((first, n), (second, m))]
+        low, high = independent_interval(ends[0], ends[1])
+        n_held += low <= after - before <= high
+    assert n_held / 2000 >= 0.945
+
+
+@pytest.mark.parametrize(
+    ("n", "gained", "lost", "both"), [(100, 0.3, 0.3, 0.0), (400, 0.05, 0.1, 0.3), (60, 0.0, 0.2, 0.1)]
+)
+def test_where_who_changed_is_not_known_it_holds_for_every_pairing(
+    n: int, gained: float, lost: float, both: float
+) -> None:
+    """Also where nobody counts both times, for which two independent draws would be too sure."""
+    rng = np.random.default_rng(7)
+    n_held = {"unpaired": 0, "dependent": 0}
+    for counts in rng.multinomial(n, [gained, lost, both, 1 - gained - lost - both], 2000):
+        before, after = int(counts[1] + counts[2]), int(counts[0] + counts[2])
+        ends = [(k / n, *share_interval(k, n)) for k in (before, after)]
+        for name, (low, high) in (
+            ("unpaired", unpaired_interval(before, after, n)),
+            ("dependent", dependent_interval(ends[0], ends[1])),
+        ):
+            n_held[name] += low <= gained - lost <= high
+    assert min(n_held.values()) / 2000 >= 0.945
+
+
+def test_it_is_the_widest_of_all_pairings() -> None:
+    n = 24
+    for before in range(n + 1):
+        for after in range(n + 1):
+            low, high = unpaired_interval(before, after, n)
+            for n_lost in range(max(0, before - after), min(before, n - after) + 1):
+                least, most = paired_interval(after - before + n_lost, n_lost, n)
+                assert low <= least + 1e-12
+                assert high >= most - 1e-12
+                assert unpaired_interval(before, after, n, n_lost) == (least, most)
+
+
+def test_two_known_figures_have_a_known_difference() -> None:
+    assert independent_interval((0.25, 0.25, 0.25), (0.75, 0.75, 0.75)) == (0.5, 0.5)
+    assert dependent_interval((0.25, 0.25, 0.25), (0.75, 0.75, 0.75)) == (0.5, 0.5)

@@ -9,7 +9,7 @@ import streamlit as st
 from fairness_engine.findings.finding import LIMITS
 from fairness_engine.findings.gather import findings_of
 from fairness_engine.findings.summary import answer
-from pages.findings import cards, decide, wanted
+from pages.findings import cards, decide, two_reviews, wanted
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import phrases
@@ -24,6 +24,9 @@ def main() -> None:
     frame.heading(navigation.FINDINGS.title, "What was found, how sure it is, and what was decided about it.")
     review = entry.require(navigation.FINDINGS)
     st.html(cards.STYLE)
+    if two_reviews.is_asked():
+        two_reviews.draw(review)
+        return
     runs = session.runs(review.id)
     found = read(review, runs)
     st.caption(wording.markdown(_what_is_assessed(review, runs)))
@@ -34,7 +37,9 @@ def main() -> None:
     _say_tried(found)
     wanted.draw(review, found)
     if found.cards or found.tried:
-        session.link_to(navigation.REPORT, "Make the report")
+        with st.container(horizontal=True, key="findings_links"):
+            session.link_to(navigation.REPORT, "Make the report")
+            two_reviews.link(review)
     _say_rest(found)
 
 

@@ -19,7 +19,7 @@ from fairness_engine.runs.kinds import RETRAIN, Results
 from pages.retrain import rounds as retrain_rounds
 from pages.shared.app import theme, wording
 from pages.shared.runs import phrases
-from pages.shared.runs.written_figures import Figure, Unit, change_text, points
+from pages.shared.written_figures import Figure, Unit, change_text, points
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord, Version

@@ -220,6 +220,11 @@ def _draw_found(before: Review, after: Review, found: TwoReviews) -> None:
         if rows:
             st.subheader(title, anchor=False)
             _draw_rows(rows)
+    if found.rows:
+        st.caption(
+            "A verdict is from the interval alone, and each interval is of its own line: of many lines, about one in "
+            "twenty may be settled by chance."
+        )
     if found.missing:
         with st.container(border=True, key="not_compared"):
             st.subheader("Not compared", anchor=False)
@@ -290,7 +295,7 @@ def figure_texts(row: Row) -> tuple[str, str]:
             low, high = bounded_share(figure.low), bounded_share(figure.high, is_upper=True)
             texts.append(bounded_share(figure.value) if figure.low == figure.high else f"{low} to {high}")
         elif figure.low == figure.high and row.measure is Measure.SHARE:
-            texts.append(f"{wording.share(figure.value)}, exact")
+            texts.append(f"{Figure(figure.value, figure.low, figure.high).short}, exact")
         else:
             texts.append(Figure(figure.value, figure.low, figure.high, _UNITS[row.measure]).text)
     return texts[0], texts[1]
@@ -300,13 +305,19 @@ def change_text(row: Row) -> str:
     """The difference with its interval: ``−4.2 points (−5.9 to −2.6)``."""
     change = row.change
     if row.measure is Measure.RATIO:
-        value, low, high = (f"{each:+.2f}".replace("-", "−") for each in (change.value, change.low, change.high))
+        value, low, high = map(_signed, (change.value, change.low, change.high))
         return f"{value} ({low} to {high})"
     if change.low == change.high:
         return "0" if change.value == 0 else f"{points(change.value)} points"
     if change.basis is Basis.PROVED:
         return f"{points(change.low)} to {points(change.high)} points"
     return f"{points(change.value)} points ({points(change.low)} to {points(change.high)})"
+
+
+def _signed(change: float) -> str:
+    """A change of a ratio with a real sign: ``+0.016``, ``0``."""
+    text = f"{abs(change):.3f}"
+    return "0" if float(text) == 0 else f"{'+' if change > 0 else '−'}{text}"
 
 
 # --- people -------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
-from fairness_engine.data.schema import Column, Kind
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, Stopped
 from fairness_engine.explanation.results import MAX_GROUPS, Affected, AffectedGroup
-from fairness_engine.explanation.where_tree import Condition, WhereGroup, all_hold, learn_groups
+from fairness_engine.explanation.where_tree import Condition, WhereGroup, all_hold, condition_rule, learn_groups
 from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.cohorts import range_rule, values_rule
 from fairness_engine.oracle.domain import Domain, KeyArray
 from fairness_engine.telling.rules import Rule
 
@@ -178,7 +178,7 @@ def _told(
     worse = _worse_values(harm[learnt].mean(axis=0), domain)
     is_worse = _hold_all(worse, domain.variant_values)
     inside, outside = harm[counted][:, is_worse], harm[counted][:, ~is_worse]
-    rules = [_condition_rule(one, domain) for one in conditions]
+    rules = [condition_rule(one, domain) for one in conditions]
     group = AffectedGroup(rules, n, n_hits, len(harm), dict(zip(names, alone, strict=True)))
     if not worse or not inside.size or not outside.size or inside.mean() - outside.mean() < _LEAST_APART:
         return group
@@ -329,18 +329,5 @@ def _hold_all(chosen: dict[int, FloatArray], values: FloatArray) -> BoolArray:
 def _values_rule(domain: Domain, axis: int, values: FloatArray) -> Rule:
     column = domain.schema.inputs[domain.protected[axis]]
     if column.codes:
-        return {"column": column.name, "values": [column.labels[round(value)] for value in values.tolist()]}
-    return _range_rule(column, float(values[0]), float(values[-1]))
-
-
-def _condition_rule(condition: Condition, domain: Domain) -> Rule:
-    column = domain.schema.inputs[condition.column]
-    if condition.positions:
-        return {"column": column.name, "values": [column.labels[position] for position in condition.positions]}
-    return _range_rule(column, condition.low, condition.high)
-
-
-def _range_rule(column: Column, low: float, high: float) -> Rule:
-    if column.kind is Kind.INTEGER and low >= 0:
-        return {"column": column.name, "low": round(low), "high": round(high)}
-    return {"column": column.name, "low": low, "high": high}
+        return values_rule(column, values.tolist())
+    return range_rule(column, float(values[0]), float(values[-1]))

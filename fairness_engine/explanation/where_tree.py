@@ -12,7 +12,9 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.data.schema import Column, Kind
+from fairness_engine.oracle.cohorts import range_rule, values_rule
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.telling.rules import Rule
 
 MAX_LABELS = 6
 """Labels that a condition's words name; of more, the rest is counted."""
@@ -59,6 +61,14 @@ def all_hold(conditions: Sequence[Condition], rows: FloatArray) -> BoolArray:
     for condition in conditions:
         keep &= condition.holds(rows)
     return keep
+
+
+def condition_rule(condition: Condition, domain: Domain) -> Rule:
+    """A condition as the command line says it."""
+    column = domain.schema.inputs[condition.column]
+    if condition.positions:
+        return values_rule(column, condition.positions)
+    return range_rule(column, condition.low, condition.high)
 
 
 def sentence(conditions: Sequence[Condition], domain: Domain, most: int = MAX_LABELS) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import streamlit as st
@@ -15,7 +16,7 @@ from pages.shared.people import group_link
 from pages.shared.runs import models, run_list
 
 if TYPE_CHECKING:
-    from fairness_engine.arrays import IntArray
+    from fairness_engine.arrays import BoolArray, FloatArray, IntArray
     from fairness_engine.data.schema import Schema
     from fairness_engine.pairs import Pairs
     from fairness_engine.store.records import Review, RunRecord
@@ -36,22 +37,33 @@ class Which(StrEnum):
 # --- on the Pairs page --------------------------------------------------------------------------
 
 
-def narrow(review: Review, group: LinkedGroup | None, schema: Schema, pairs: Pairs, positions: IntArray) -> IntArray:
-    """Draw the chip of the group, and keep the pairs that have the right people in it.
+class Group(Protocol):
+    """People whom a page can be narrowed to: of a rule set, or a group that has a name."""
+
+    @property
+    def key(self) -> Hashable:
+        """Tells it from every other group."""
+
+    def why_not(self, schema: Schema) -> str | None:
+        """Why it cannot be told whether rows of a schema are in the group; ``None`` when it can."""
+
+    def contains(self, schema: Schema, rows: FloatArray) -> BoolArray:
+        """Which rows ``(n_rows, n_columns)`` lie in the group."""
+
+
+def narrow(groups: Sequence[Group], schema: Schema, pairs: Pairs, positions: IntArray) -> IntArray:
+    """Keep the pairs that have the right people in all of some groups; without any, all of them.
 
     Args:
-        review: the open one.
-        group: what the address names; ``None`` lets every pair through.
+        groups: what the address names.
         schema: of the pairs' rows.
         pairs: all pairs of a run.
         positions: those that match the other filters ``(n_matching,)``.
     """
-    group_link.chip(review, group)
-    if group is None:
-        return positions
-    reason = _why_not(group, schema)
-    if reason is not None:
-        st.caption(f"{wording.markdown(reason)} All are listed.")
+    reasons = [reason for reason in (group.why_not(schema) for group in groups) if reason is not None]
+    if reasons:
+        st.caption(f"{wording.markdown(reasons[0])} All are listed.")
+    if reasons or not groups:
         return positions
     which = st.segmented_control(
         "In the group",
@@ -62,23 +74,16 @@ def narrow(review: Review, group: LinkedGroup | None, schema: Schema, pairs: Pai
         help="A pair of one person in the group and one outside shows what leaving the group would change.",
     )
     same_pairs = (schema, len(pairs), pairs.first[:1].tobytes(), pairs.evaluation[-1:].tobytes())
-    key = (group.run.id, group.position, which, same_pairs)
-    found: np.ndarray = kept("group_pairs", key, lambda: matching(group, schema, pairs, Which(which)))
+    key = (*(group.key for group in groups), which, same_pairs)
+    found: np.ndarray = kept("group_pairs", key, lambda: matching(groups, schema, pairs, Which(which)))
     kept_positions: IntArray = positions[found[positions]]
     return kept_positions
 
 
-def _why_not(group: LinkedGroup, schema: Schema) -> str | None:
-    """Why it cannot be told whether rows of a schema are in a group; ``None`` when it can."""
-    if group.is_of_texts:
-        return "The group is made by words in texts, and these pairs are people in a table."
-    lacking = group.lacks(schema)
-    return f"These people have no {wording.listed(lacking)} to tell whether they are in the group." if lacking else None
-
-
-def matching(group: LinkedGroup, schema: Schema, pairs: Pairs, which: Which) -> np.ndarray:
-    """Whether each pair has the right people in a group ``(n_pairs,)``."""
-    first, second = (group.contains(schema, rows) for rows in (pairs.first, pairs.second))
+def matching(groups: Sequence[Group], schema: Schema, pairs: Pairs, which: Which) -> np.ndarray:
+    """Whether each pair has the right people in all groups ``(n_pairs,)``."""
+    sides = (pairs.first, pairs.second)
+    first, second = (np.all([group.contains(schema, rows) for group in groups], axis=0) for rows in sides)
     if which is Which.BOTH:
         return np.asarray(first & second)
     return np.asarray(first != second if which is Which.ONE else first | second)
@@ -128,8 +133,8 @@ def _count(group: LinkedGroup, run: RunRecord) -> tuple[int, int]:
     key = (group.run.id, group.position, run.id, n)
     if key not in memory:
         schema = run.config.schema
-        is_known = not group.lacks(schema) and n > 0
+        is_known = group.why_not(schema) is None and n > 0
         memory[key] = (
-            int(matching(group, schema, session.store().pairs(run.id, limit=n), Which.ANY).sum()) if is_known else 0
+            int(matching([group], schema, session.store().pairs(run.id, limit=n), Which.ANY).sum()) if is_known else 0
         )
     return memory[key], n

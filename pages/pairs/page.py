@@ -6,7 +6,7 @@ import streamlit as st
 from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter, severity
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.pairs import filters as pair_filters
-from pages.shared.people import case_basket, group_link
+from pages.shared.people import case_basket, cohorts, group_link
 from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import models, run_list
 from pages.shared.runs.results import results_of
@@ -40,11 +40,15 @@ def browse(review, run, domain, pairs) -> None:
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )
     group = group_link.named(review)
-    in_group = group_pairs.narrow(review, group, domain.schema, pairs, np.arange(len(pairs)))
+    group_link.chip(review, group)
+    chosen = cohorts.choose(review, "pairs")
+    cohorts.offer_save(review, wanted.rules(domain.schema), "filters of Pairs", "pairs")
+    groups = [each for each in (group, chosen) if each is not None]
+    in_group = group_pairs.narrow(groups, domain.schema, pairs, np.arange(len(pairs)))
     asked = _asked()
     with st.container(horizontal=True, vertical_alignment="center", key="pair_lists"):
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
-        is_whole = not (wanted.n_active or only_pinned or group_link.NAME in st.query_params)
+        is_whole = not (wanted.n_active or only_pinned or chosen or group_link.NAME in st.query_params)
         severe = severity.ask(review.id, results_of(run).severity, len(pairs), asked) if is_whole else {}
     if severe:
         positions = matching = np.array(list(severe), dtype=np.int64)

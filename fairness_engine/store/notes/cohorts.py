@@ -16,7 +16,7 @@ from fairness_engine.store.records import Cohort, to_time
 from fairness_engine.telling.rules import Rule, Rules
 
 MAX_COHORTS = 100
-_MAX_NAME = 200
+MAX_NAME = 200
 
 
 class CohortTable:
@@ -38,15 +38,15 @@ class CohortTable:
         """
         name = name.strip()
         known = self.cohorts(review_id)
-        if not 0 < len(name) <= _MAX_NAME:
-            raise SettingError(f"A group needs a name of at most {_MAX_NAME} characters, got {len(name)}. Name it.")
+        if not 0 < len(name) <= MAX_NAME:
+            raise SettingError(f"A group needs a name of at most {MAX_NAME} characters, got {len(name)}. Name it.")
         if not rules:
             raise SettingError("A group needs a condition on a column, got none. Everybody is no group.")
         if any(cohort.name == name for cohort in known):
             raise SettingError(f"A group needs a name of its own, but '{name[:60]}' is there. Choose another.")
         if len(known) >= MAX_COHORTS:
             raise SettingError(f"A review keeps at most {MAX_COHORTS} groups, got one more. Remove one first.")
-        values = {"name": name, "rules": encode(list(rules)), "source": source[:_MAX_NAME]}
+        values = {"name": name, "rules": encode(list(rules)), "source": source[:MAX_NAME]}
         try:
             with self.engine.begin() as connection:
                 line = insert(tables.cohorts).values(review_id=review_id, created=time.time(), **values)

@@ -10,11 +10,13 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.data.schema import Column
+from fairness_engine.data.schema import Column, Schema
+from fairness_engine.oracle.cohorts import range_rule, values_rule
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.rules import Rule
 from pages.shared.app import wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.pairs.table import change_texts, differing, score_gaps
@@ -55,6 +57,13 @@ class PairFilter:
             + len(self.ranges)
             + bool(self.words.strip())
         )
+
+    def rules(self, schema: Schema) -> list[Rule]:
+        """The conditions on attributes that a schema has, as a group of people."""
+        columns = {column.name: column for column in schema.inputs}
+        values = [values_rule(columns[name], sorted(taken)) for name, taken in self.values.items() if name in columns]
+        ranges = [range_rule(columns[name], *ends) for name, ends in self.ranges.items() if name in columns]
+        return [*values, *ranges]
 
 
 def matching(domain: Domain, pairs: Pairs, wanted: PairFilter) -> IntArray:

@@ -56,6 +56,20 @@ class LinkedGroup:
         """Whether the group is made by terms of texts and not by columns of a table."""
         return any(attribute.kind == TERM for attribute in self.result.attributes)
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Tells it from every other group; it never changes."""
+        return self.run.id, self.position
+
+    def why_not(self, schema: Schema) -> str | None:
+        """Why it cannot be told whether rows of a schema are in the group; ``None`` when it can."""
+        if self.is_of_texts:
+            return "The group is made by words in texts, and these pairs are people in a table."
+        lacking = self.lacks(schema)
+        if not lacking:
+            return None
+        return f"These people have no {wording.listed(lacking)} to tell whether they are in the group."
+
     def lacks(self, schema: Schema) -> tuple[str, ...]:
         """Names of the group's attributes that rows of a schema do not have."""
         return membership.unknown_attributes(self.result.attributes, self.rules, schema)

@@ -38,6 +38,7 @@ from fairness_engine.groups.rule_sets.attributes import make_attribute
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
 from fairness_engine.intervals import clopper_pearson
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.telling.rules import Rule
 
 SEX = Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("Women", "Men"))
 RACE = Column("race", Kind.CATEGORICAL, codes=("a", "b", "c"), labels=("A", "B", "C"))
@@ -162,6 +163,44 @@ def test_limits_leave_rows_out_and_cut_between_them() -> None:
     report = group_figures(dataset_of(rows), scope, decided(np.ones(60)), FigureSettings((("age",),), bins=2))
     assert (report.n_rows, report.n_left_out) == (20, 40)
     assert [group.labels[0] for group in report.tables[0].groups] == ["20 to 29", "30 to 39"]
+
+
+def test_a_group_alone_is_counted_as_if_there_were_no_others() -> None:
+    rng = np.random.default_rng(5)
+    dataset, favourable, actual = random_rows(3_000, rng)
+    rules: tuple[Rule, ...] = ({"column": "race", "values": ["C", "A"]}, {"column": "age", "low": 30, "high": 50})
+    settings = FigureSettings((("sex",), ("sex", "race")), within=rules)
+    report = group_figures(dataset, None, decided(favourable, actual), settings)
+    race, age = dataset.rows[:, 1], dataset.rows[:, 2]
+    inside = (race != 1) & (age >= 30) & (age <= 50)
+    alone = dataset_of(dataset.rows[inside])
+    expected = group_figures(alone, None, decided(favourable[inside], actual[inside]), replace(settings, within=()))
+    assert report == replace(expected, n_left_out=int((~inside).sum()))
+    assert report_from_json(json.loads(json.dumps(report_to_json(report))), settings) == report
+    assert FigureSettings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+    assert "within" not in replace(settings, within=()).to_json()  # as stored before there were groups
+
+
+def test_a_group_without_a_row_and_rules_that_are_none_are_refused() -> None:
+    dataset, favourable = counted((0, 0, 40, 12), (1, 0, 60, 30))
+    nobody = FigureSettings((("sex",),), within=({"column": "age", "low": 18, "high": 39},))
+    with pytest.raises(SettingError, match="a row of the data that is in it"):
+        group_figures(dataset, None, decided(favourable), nobody)
+    gone = FigureSettings((("sex",),), within=({"column": "race", "values": ["D"]},))
+    with pytest.raises(SchemaError, match="got 'D'"):
+        group_figures(dataset, None, decided(favourable), gone)
+    for within in ([{"low": 3}], "sex", [["sex", "Women"]], 5):
+        with pytest.raises(SettingError):
+            FigureSettings.from_json({"attribute_sets": [["sex"]], "within": within})
+
+
+def test_a_row_that_misses_the_cell_is_in_no_group() -> None:
+    dataset, favourable = counted((0, 0, 40, 12), (1, 0, 60, 30))
+    rows = dataset.rows.copy()
+    rows[:10, 2] = math.nan
+    aged = FigureSettings((("sex",),), within=({"column": "age", "low": 40, "high": 40},))
+    report = group_figures(dataset_of(rows), None, decided(favourable), aged)
+    assert (report.n_rows, report.n_left_out, report.n_incomplete) == (90, 10, 0)
 
 
 def test_rows_without_a_decision_are_counted() -> None:

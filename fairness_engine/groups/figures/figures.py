@@ -31,6 +31,7 @@ from fairness_engine.groups.rule_sets.attributes import make_attribute, value_co
 from fairness_engine.groups.rule_sets.membership import lie_within
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.intervals import clopper_pearson, share_interval
+from fairness_engine.oracle.cohorts import members
 from fairness_engine.oracle.domain import Ranges, Scope
 
 
@@ -114,20 +115,26 @@ def group_figures(
     """The figures of every group of every choice of attributes.
 
     Args:
-        dataset: whose rows are counted, those inside the scope's limits. A row may miss cells (NaN): it is in no group
-            of an attribute that it misses.
+        dataset: whose rows are counted, those inside the scope's limits and in the group asked for. A row may miss
+            cells (NaN): it is in no group of an attribute that it misses.
         scope: gives the limits; a number's ranges are cut between them.
         decided: on the dataset's rows.
-        settings: attributes, and how numbers are cut.
+        settings: attributes, how numbers are cut, and the group whose rows alone are counted.
 
     Raises:
         SettingError: no row is left, or an intersection has too many groups to read.
-        SchemaError: an attribute is no input.
+        SchemaError: an attribute is no input, or a rule cannot be of these columns.
 
     Reference: impact ratio and the four-fifths convention: 29 CFR 1607.4 D; equalised odds: Hardt, Price and Srebro
         (2016).
     """
-    chosen = np.flatnonzero(decided.is_known & rows_within(dataset, scope))
+    is_inside = members(dataset.schema, settings.within, dataset.rows)
+    chosen = np.flatnonzero(decided.is_known & rows_within(dataset, scope) & is_inside)
+    if not len(chosen) and settings.within:
+        raise SettingError(
+            "Figures of a group need a row of the data that is in it, lies in the ranges of the scope and has a "
+            "decision, got none. Choose another group."
+        )
     if not len(chosen):
         raise SettingError(
             "Group figures need a row of the data that lies in the ranges of the scope and has a decision, got none. "

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fairness_engine.codec import MAX_COUNT, MAX_NUMBER
+from fairness_engine.codec import MAX_COUNT, MAX_NUMBER, decode, encode
 from fairness_engine.data.recorded import Source
-from fairness_engine.errors import EvenhandError, SettingError, breach
+from fairness_engine.errors import EvenhandError, SettingError, breach, cut
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
+from fairness_engine.telling.rules import Rule, Rules
 
 FOUR_FIFTHS = 0.8
 """An impact ratio below it is flagged: a convention of personnel selection in the United States (29 CFR 1607.4 D,
@@ -48,6 +49,7 @@ class FigureSettings:
         source: the model's decisions on the data's rows, or what a column of the data holds.
         predictions: name of that column; empty takes the label. Needs ``source`` labels.
         bins, edges: how numbers are cut, as for rule sets.
+        within: only people who obey these rules are counted, as if there were no others; empty for everybody.
 
     Raises:
         SettingError: no attribute, too many tables, or a value out of its range.
@@ -58,6 +60,7 @@ class FigureSettings:
     predictions: str = ""
     bins: int = 10
     edges: Edges = Edges.ROUND
+    within: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attribute_sets", tuple(tuple(names) for names in self.attribute_sets))
@@ -72,6 +75,10 @@ class FigureSettings:
         same = RuleSettings(source=self.source, predictions=self.predictions, bins=self.bins, edges=self.edges)
         object.__setattr__(self, "source", same.source)
         object.__setattr__(self, "edges", same.edges)
+        try:
+            object.__setattr__(self, "within", tuple(decode(Rules, encode(list(self.within)))))
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"Figures of a group need rules on columns, got {cut(str(error))}.") from None
 
     @classmethod
     def of_all(cls, protected: Sequence[str], **others: Any) -> FigureSettings:
@@ -92,13 +99,14 @@ class FigureSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to equal settings."""
-        return {
+        content = {
             "attribute_sets": [list(names) for names in self.attribute_sets],
             "source": self.source.value,
             "predictions": self.predictions,
             "bins": self.bins,
             "edges": self.edges.value,
         }
+        return content | {"within": encode(list(self.within))} if self.within else content
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> FigureSettings:
@@ -236,7 +244,8 @@ class GroupReport:
     Args:
         tables: one for each choice of attributes.
         n_rows: rows of the data that the figures are of.
-        n_left_out: rows of the data that are not: outside the scope's limits, or without a decision.
+        n_left_out: rows of the data that are not: outside the scope's limits or the group asked for, or without a
+            decision.
         column: whose decisions: a column of the data; empty for the model's.
         n_incomplete: of ``n_rows``, those that miss a cell; such a row is in no group of an attribute that it misses.
         median_score: of the rows, for the favourable outcome; ``None`` where there is no ``scoring``.

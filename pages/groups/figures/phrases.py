@@ -122,22 +122,30 @@ def notes(table: GroupTable, schema: Schema) -> list[str]:
     return said
 
 
-def rows_sentence(report: GroupReport, favourable: str) -> str:
-    """What the figures are of."""
+def rows_sentence(report: GroupReport, favourable: str, group: str = "") -> str:
+    """What the figures are of.
+
+    Args:
+        report: the figures.
+        favourable: what the outcome is called.
+        group: the name of the one whose rows alone are counted; empty for everybody.
+    """
     whose = (
         f"as column “{report.column}” has it"
         if report.column
         else "by the model's decision on each row as it stands (rule sets count neighbours of the rows, so their "
         "shares may differ)"
     )
-    text = f"{wording.counted(report.n_rows, 'row')} of the data; favourable is “{favourable}”, {whose}."
+    of_group = f" in the group “{group}”" if group else ""
+    text = f"{wording.counted(report.n_rows, 'row')} of the data{of_group}; favourable is “{favourable}”, {whose}."
     if report.n_incomplete:
         n = wording.counted(report.n_incomplete, "row")
         text += f" {n} of these miss a cell: they count wherever their group is known."
     if report.n_left_out:
         n = wording.counted(report.n_left_out, "row")
         are = "is" if report.n_left_out == 1 else "are"
-        text += f" {n} {are} left out: outside the limits of the scope, or without a decision."
+        outside = "the group, or of the limits of the scope" if group else "the limits of the scope"
+        text += f" {n} {are} left out: outside {outside}, or without a decision."
     return text
 
 

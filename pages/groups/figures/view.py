@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -19,6 +20,7 @@ from pages.shared import exports
 from pages.shared.app import frame as layout
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.app.kept import kept
+from pages.shared.people import cohorts
 from pages.shared.people.decisions import favourable_name
 from pages.shared.review import kind, questions
 
@@ -53,15 +55,18 @@ def _draw(review: Review) -> None:
     schema = review.schema
     assert schema is not None, "the page asks for a review with data and a scope"
     st.html(STYLE)
+    group = cohorts.choose(review, "figures")
     settings = _controls(review, schema)
     if settings is None:
         st.info("Choose an attribute: the figures compare its groups.")
         return
+    if group is not None:
+        settings = replace(settings, within=group.rules)
     report = _asked(review, settings)
     if report is None:
         return
     favourable = favourable_name(review)
-    st.markdown(wording.markdown(phrases.rows_sentence(report, favourable)))
+    st.markdown(wording.markdown(phrases.rows_sentence(report, favourable, group.cohort.name if group else "")))
     _verdicts(report, schema)
     table = _chosen_table(report, review.id)
     _figures(table, schema, favourable, review.id)

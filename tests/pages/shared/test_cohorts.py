@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import said
 from said import OpenApp
@@ -200,3 +201,20 @@ def test_pairs_of_other_columns_are_all_listed(open_app: OpenApp, workspace: Pat
     assert "All are listed." in said.text_of(app)
     assert f"{finished.searches[-1].n_found} pairs found" in plain(app)
     assert "match the filters" not in plain(app)
+
+
+# --- group figures ------------------------------------------------------------------------------
+
+GROUPS = "pages/groups/page.py"
+
+
+def test_figures_are_of_the_group_alone(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
+    young = saved(workspace, finished, "Young <b>", YOUNG)
+    app = open_app(GROUPS, review=finished.review.id, view="Group figures", cohort=str(young.id))
+    assert said.errors_of(app) == []
+    frame = pd.read_csv(RunStore(workspace).file(finished.review.data_id or "").path)
+    n = int(frame["age"].between(18, 35).sum())
+    assert f"{n} rows of the data in the group “Young <b>”" in plain(app)
+    assert f"{len(frame) - n} are left out: outside the group" in plain(app).replace(" rows are", " are")
+    app.selectbox(key="cohort_choice_figures").select(0).run()
+    assert f"{len(frame)} rows of the data; favourable" in plain(app)

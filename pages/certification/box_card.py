@@ -13,10 +13,12 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.certification.partition.phrases import describe_box
+from fairness_engine.certification.partition.phrases import box_limits, describe_box
+from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.questions import InspectBox
 from fairness_engine.models.model import Output
+from fairness_engine.oracle.cohorts import rules_of_limits
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.kinds import CERTIFY
 from pages.certification import single_box
@@ -25,6 +27,7 @@ from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import kit
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
+from pages.shared.people import cohorts
 from pages.shared.people.decisions import Decisions, decisions_of
 from pages.shared.review import questions
 from pages.shared.runs.certification_phrases import Shares
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from fairness_engine.certification.box_inspection.details import BoxDetails
     from fairness_engine.store.records import Review, RunRecord
+    from fairness_engine.telling.rules import Rule
 
 MAX_BARS = 16
 """Variants with a bar and a name each; more stand as thin bars side by side."""
@@ -150,6 +154,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequen
         if shares is not None:
             st.markdown(f"**Proved**, this box alone: {wording.markdown(shares.sentence)}.")
     single_box.offer(review, run, read, box, alone)
+    cohorts.offer_save(review, _rules(run, read, box), "a box of a certification", "box")
     details = _details(run, read, box)
     if details is None:
         return
@@ -162,6 +167,13 @@ def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequen
     with right:
         _bounds(review, run, details)
     _counterexample(review, run, details)
+
+
+def _rules(run: RunRecord, read: ReadTree, box: int) -> list[Rule]:
+    """The people of a box, said by the ranges of the columns."""
+    scope = run.config.scope
+    limits = {**scope.limits, **box_limits(read.columns, *read.box(box))}
+    return rules_of_limits(role_schema(run.config.schema, scope.links), limits)
 
 
 def _standing(read: ReadTree, box: int) -> str:

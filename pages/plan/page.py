@@ -9,6 +9,7 @@ from pages.groups.rule_sets import form as rules_form
 from pages.plan import form as plan_form
 from pages.shared import fields
 from pages.shared.app import entry, frame, navigation, session, wording
+from pages.shared.people import cohorts
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
 
@@ -22,6 +23,7 @@ def main() -> None:
     )
     review = entry.require(navigation.PLAN)
     mode = plan_form.mode_form()
+    review = cohorts.offer_narrowing(review, "plan")
     if mode == plan_form.PROVE:
         _proof(review)
     elif mode == plan_form.GROUPS:

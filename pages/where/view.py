@@ -11,7 +11,7 @@ import streamlit as st
 
 from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.explanation.where import leaf_of
-from fairness_engine.explanation.where_tree import sentence
+from fairness_engine.explanation.where_tree import condition_rule, sentence
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
@@ -22,7 +22,7 @@ from pages.shared.app.kept import kept
 from pages.shared.pairs import filters as pair_filters
 from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.pairs.filters import PairFilter
-from pages.shared.people import case_ids
+from pages.shared.people import case_ids, cohorts
 from pages.shared.people.decisions import decisions_of
 from pages.shared.review import questions
 from pages.shared.runs import models, phrases
@@ -31,6 +31,7 @@ from pages.where import charts
 if TYPE_CHECKING:
     from fairness_engine.explanation.where import Node, Where
     from fairness_engine.store.records import Review, RunRecord
+    from pages.shared.people.cohorts import SavedGroup
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,14 @@ class FoundPairs:
     n_by_leaf: Mapping[int, int]
 
 
-def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
-    """The pairs of the search that the address names, else of the newest with any; ``None`` without one."""
+def choose_pairs(review: Review, found: Where, group: SavedGroup | None = None) -> FoundPairs | None:
+    """The pairs of the search that the address names, else of the newest with any; ``None`` without one.
+
+    Args:
+        review: the open one.
+        found: what was learnt.
+        group: whose pairs alone count; made by nothing that differs between the two people of a pair.
+    """
     runs = [
         run
         for run in session.runs(review.id)
@@ -70,7 +77,9 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
         )
     run = runs[at]
     domain, pairs = pair_filters.load(session.store(), run)
-    key = (run.id, len(pairs), repr(found.nodes))
+    if group is not None:
+        pairs = pairs[np.flatnonzero(group.contains(domain.schema, pairs.first))]
+    key = (run.id, len(pairs), repr(found.nodes), group and group.key)
     leaves = kept("where_pairs", key, lambda: leaf_of(found.nodes, domain.roles(pairs.first)))
     counted = np.unique(leaves, return_counts=True)
     return FoundPairs(run, len(pairs), dict(zip(*(part.tolist() for part in counted), strict=True)))
@@ -114,25 +123,26 @@ _DEPTH = 3
 def draw(review: Review) -> None:
     """Controls, sentence, picture, table and the chosen group."""
     distribution, depth = _controls()
+    asked, group = cohorts.narrowed_review(review, "where")
     found = questions.ask(
-        questions.of_review(review, "Groups need"),
+        questions.of_review(asked, "Groups need"),
         FindWhere(distribution, depth),
         "Testing rows with every protected value, and looking for what they have in common …",
     )
-    assert review.schema is not None
-    assert review.scope is not None
-    scope = review.scope
-    domain = Domain(role_schema(review.schema, scope.links), scope)  # groups are told by roles
+    assert asked.schema is not None
+    assert asked.scope is not None
+    scope = asked.scope
+    domain = Domain(role_schema(asked.schema, scope.links), scope)  # groups are told by roles
     for text in summary(found, domain):
         st.markdown(wording.markdown(text))
     if not found.root.n_hits:
         _say_what_next(found)
         return
-    key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}"
+    key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}{f'_{group.cohort.id}' if group else ''}"
     leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
     if len(found.leaves) > 1:
         _picture(found, domain, key, leaf)
-    pairs = choose_pairs(review, found)
+    pairs = choose_pairs(review, found, group)
     _table(found, domain, pairs, key, leaf)
     _group(review, found, domain, pairs, leaf)
 
@@ -319,6 +329,8 @@ def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | Non
         st.markdown(wording.markdown(text[0].upper() + text[1:]))
     if pairs is not None:
         offer_pairs(review, domain, pairs, node, leaf)
+    rules = [condition_rule(condition, domain) for condition in node.conditions]
+    cohorts.offer_save(review, rules, "a group of Where", "where")
     _examples(review, found, leaf)
 
 

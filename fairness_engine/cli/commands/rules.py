@@ -15,7 +15,6 @@ from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_f
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
-from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.groups.results import RuleSummary, Themis
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
@@ -29,7 +28,6 @@ from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
-from fairness_engine.telling.rules import Rule
 
 RULES_KEYS = (
     *(
@@ -121,7 +119,7 @@ def rule_sets_json(result: RuleResult, positions: IntArray) -> list[dict[str, An
         found.append(
             {
                 **result.rule_set_json(position),
-                "rules": [rule_json(result.attributes[i], int(rule)) for i, rule in enumerate(line) if rule != NO_RULE],
+                "rules": [result.attributes[i].exact_rule(int(rule)) for i, rule in enumerate(line) if rule != NO_RULE],
                 "rows": int(scored.n_rows[position]),
                 "direction": "harmed" if scored.is_harmed[position] else "favoured",
                 "error": float(scored.error[position]),
@@ -133,14 +131,6 @@ def rule_sets_json(result: RuleResult, positions: IntArray) -> list[dict[str, An
                 "text": sentence(result, position),
             }
         )
-    return found
-
-
-def rule_json(attribute: RuleAttribute, rule: int) -> Rule:
-    """A rule as the contract has it; of a continuous range also whether its upper end belongs to it."""
-    found = attribute.rule_json(rule)
-    if attribute.kind == Kind.REAL:
-        found["includes_high"] = bool(attribute.values_of(rule)[-1] == attribute.n_values - 1)
     return found
 
 

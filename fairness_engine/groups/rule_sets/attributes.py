@@ -120,6 +120,13 @@ class RuleAttribute:
         """One rule as the command line says it: ``{column, values | low, high | term}``."""
         return self.values_json(self.values_of(rule).tolist())
 
+    def exact_rule(self, rule: int) -> Rule:
+        """One rule; of a continuous range also whether its upper end belongs to it."""
+        found = self.rule_json(rule)
+        if self.kind == Kind.REAL:
+            found["includes_high"] = bool(self.members[rule, -1])
+        return found
+
     def values_json(self, values: Sequence[int]) -> Rule:
         """Values, ascending and without gaps in a number, said like a rule."""
         if self.is_number:

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
-from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.schema import Schema
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
 from fairness_engine.groups.rule_sets.mining import NO_RULE
@@ -51,13 +51,7 @@ class RuleGroup:
 
     def rules_json(self) -> list[Rule]:
         """The rules as the command line says them."""
-        said = []
-        for attribute, rule in self._constrained():
-            one = attribute.rule_json(rule)
-            if attribute.kind == Kind.REAL:
-                one["includes_high"] = bool(attribute.members[rule][-1])
-            said.append(one)
-        return said
+        return [attribute.exact_rule(rule) for attribute, rule in self._constrained()]
 
     def _constrained(self) -> list[tuple[RuleAttribute, int]]:
         both = zip(self.attributes, self.rules, strict=True)

@@ -11,6 +11,7 @@ import streamlit as st
 
 from fairness_engine.data.recorded import Source
 from fairness_engine.errors import EvenhandError
+from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import Stage
 from fairness_engine.intervals import share_interval
@@ -20,12 +21,13 @@ from pages.groups.texts import sentence_pairs
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.reruns import rerun_fragment
-from pages.shared.people import case_basket
+from pages.shared.people import case_basket, cohorts
 from pages.shared.runs import rule_runs
 
 if TYPE_CHECKING:
     from fairness_engine.groups.rule_sets.result import RuleResult
     from fairness_engine.store.records import Review, RulePin, RunRecord
+    from fairness_engine.telling.rules import Rule
 
 STYLE = """
 <style>
@@ -86,6 +88,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
             _pin(review, run, position)
             if not phrases.is_of_texts(result):
                 case_basket.offer_group(run, position, group_text(result, position))
+                cohorts.offer_save(review, _rules(result, position), f"rule set {position + 1} of a run", "rule")
             st.button("Close", key="rule_close", on_click=rule_runs.choose, args=(None,), icon=":material/close:")
         st.html(STYLE + cards.card_html(result, position))
         st.html(sides_html(result, position))
@@ -99,6 +102,12 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
             _people(review, run, result, position)
         st.caption("The address of this page opens this rule set: send it to whom it concerns.")
     _bring_into_view(run.id, position)
+
+
+def _rules(result: RuleResult, position: int) -> list[Rule]:
+    line = result.scored.rules[position].tolist()
+    both = zip(result.attributes, line, strict=True)
+    return [attribute.exact_rule(rule) for attribute, rule in both if rule != NO_RULE]
 
 
 def _bring_into_view(run_id: str, position: int) -> None:

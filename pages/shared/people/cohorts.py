@@ -190,7 +190,27 @@ def _fits(schema: Schema, rules: Sequence[Rule]) -> bool:
     return True
 
 
-# --- a run of one -------------------------------------------------------------------------------
+# --- a review of one ----------------------------------------------------------------------------
+
+
+def narrowed_review(review: Review, key: str) -> tuple[Review, SavedGroup | None]:
+    """A review with the chosen group as limits of its scope, and the group; as it is, and ``None``, for everybody and
+    where limits cannot say the group, which is said.
+
+    Args:
+        review: complete; it is not changed.
+        key: of the page.
+    """
+    group = choose(review, key)
+    if group is None:
+        return review, None
+    assert review.schema is not None
+    assert review.scope is not None
+    try:
+        return replace(review, scope=narrowed(review.schema, review.scope, group.rules)), group
+    except InputError as error:
+        st.caption(wording.markdown(f"Everybody is looked at here. {error}"))
+        return review, None
 
 
 def offer_narrowing(review: Review, key: str) -> Review:
@@ -200,15 +220,8 @@ def offer_narrowing(review: Review, key: str) -> Review:
         review: complete; it is not changed.
         key: of the page.
     """
-    group = choose(review, key)
+    asked, group = narrowed_review(review, key)
     if group is None:
-        return review
-    assert review.schema is not None
-    assert review.scope is not None
-    try:
-        scope = narrowed(review.schema, review.scope, group.rules)
-    except InputError as error:
-        st.caption(wording.markdown(f"A new run is of everybody. {error}"))
         return review
     is_wanted = st.toggle(
         f"New runs of “{wording.markdown(group.cohort.name)}” alone",
@@ -216,4 +229,4 @@ def offer_narrowing(review: Review, key: str) -> Review:
         help="The group's conditions become limits of the run's scope: nobody else is searched, counted or proved. "
         "The scope of the review stays as it is.",
     )
-    return replace(review, scope=scope) if is_wanted else review
+    return asked if is_wanted else review

@@ -15,6 +15,7 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.data.table import export_text
+from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets import membership
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES
@@ -22,7 +23,7 @@ from pages.shared import exports, tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 from pages.shared.pairs.table import column_texts
-from pages.shared.people import group_link
+from pages.shared.people import cohorts, group_link
 from pages.shared.review import dataset as data_files
 
 if TYPE_CHECKING:
@@ -179,9 +180,14 @@ def say_columns(dataset: Dataset) -> None:
 
 
 def draw(review: Review) -> None:
-    """The rows of the group that the address names, above everything else of the Data page; nothing without one."""
-    if group_link.NAME not in st.query_params:
-        return
+    """The rows of the groups that the address names, above everything else of the Data page; nothing without one."""
+    if group_link.NAME in st.query_params:
+        _draw_linked(review)
+    _draw_chosen(review)
+
+
+def _draw_linked(review: Review) -> None:
+    """Those of a rule set, of the data of its run."""
     group = group_link.named(review)
     if group is not None:
         st.subheader("Rows of a group", anchor=False)
@@ -192,14 +198,41 @@ def draw(review: Review) -> None:
         st.caption("The group is made by words in texts: its sentences stand with the group.")
         return
     found = rows_of(review, group)
+    _draw_rows(found, group.key, "group_data")
+    offer_csv(group, found, "group_data_csv")
+    st.divider()
+
+
+def _draw_chosen(review: Review) -> None:
+    """Those of a group that has a name, of all rows that miss no cell."""
+    group = cohorts.choose(review, "data")
+    if group is None:
+        return
+    try:
+        dataset = data_files.dataset_of(review)
+    except EvenhandError:
+        return  # the page says why further down
+    is_inside = group.contains(dataset.schema, dataset.rows)
+    found = GroupRows(dataset, np.flatnonzero(is_inside), np.flatnonzero(~is_inside))
+    st.subheader("Rows of the group", anchor=False)
+    _draw_rows(found, group.key, "cohort_data")
+    exports.offer_csv(
+        f"Save {wording.counted(len(found.inside), 'row')} as CSV",
+        lambda: rows_csv(dataset, found.inside),
+        f"evenhand-group-{group.cohort.id}",
+        "cohort_data_csv",
+    )
+    st.divider()
+
+
+def _draw_rows(found: GroupRows, key: tuple[str, int], name: str) -> None:
+    """How many rows are in a group, and the first of them."""
     shown = found.inside[:N_SHOWN]
     n = len(found.inside)
     n_all = len(found.inside) + len(found.others)
     text = f"{wording.counted(n, 'row')}, {wording.share(n / max(n_all, 1))} of {wording.count(n_all)}."
     st.markdown(text + (f" The first {wording.count(len(shown))}:" if len(shown) < n else ""))
-    key = (group.run.id, group.position, found.dataset.source_hash)
-    table = kept("group_data_table", key, lambda: frame(found.dataset, shown, None, None))
-    st.dataframe(table, hide_index=True, height=tables.height(len(shown), _TABLE_HEIGHT), key="group_data")
+    held = (key, found.dataset.source_hash, found.dataset.schema)
+    table = kept(f"{name}_table", held, lambda: frame(found.dataset, shown, None, None))
+    st.dataframe(table, hide_index=True, height=tables.height(len(shown), _TABLE_HEIGHT), key=name)
     say_columns(found.dataset)
-    offer_csv(group, found, "group_data_csv")
-    st.divider()

@@ -15,15 +15,24 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
+import certify_cases
+import group_cases
 import run_cases
 from fairness_engine.arrays import BoolArray
+from fairness_engine.certification.partition.phrases import box_columns, box_limits
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column
-from fairness_engine.oracle.cohorts import members
-from fairness_engine.store.records import Cohort
+from fairness_engine.data.table import read_table
+from fairness_engine.oracle.cohorts import members, narrowed
+from fairness_engine.runs.writers.proofs import stored_tree
+from fairness_engine.runs.writers.rule_sets import stored_rules
+from fairness_engine.store.records import Cohort, Review
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
+from pages.certification.tree import ReadTree
 from pages.pairs import group_pairs, severity
 from pages.shared.app import session
+from pages.shared.people import group_rows
 from run_cases import Finished
 
 PAIRS = "pages/pairs/page.py"
@@ -42,6 +51,12 @@ def finished(workspace: Path) -> Iterator[Finished]:
 def saved(workspace: Path, finished: Finished, name: str, *rules: Rule) -> Cohort:
     """A group of the review."""
     return RunStore(workspace).add_cohort(finished.review.id, name, rules, "filters of Pairs")
+
+
+def dataset_of(store: RunStore, review: Review) -> Dataset:
+    """The review's rows, read without the app."""
+    assert review.schema is not None
+    return make_dataset(read_table(store.file(review.data_id or "").path), review.schema)
 
 
 def plain(app: AppTest) -> str:
@@ -218,3 +233,117 @@ def test_figures_are_of_the_group_alone(open_app: OpenApp, workspace: Path, fini
     assert f"{len(frame) - n} are left out: outside the group" in plain(app).replace(" rows are", " are")
     app.selectbox(key="cohort_choice_figures").select(0).run()
     assert f"{len(frame)} rows of the data; favourable" in plain(app)
+
+
+# --- new runs -----------------------------------------------------------------------------------
+
+CERTIFY = "pages/certification/page.py"
+PLAN = "pages/plan/page.py"
+
+
+def test_a_new_certification_is_narrowed_to_the_group(
+    open_app: OpenApp, workspace: Path, finished: Finished, started: list[str]
+) -> None:
+    store = RunStore(workspace)
+    young = saved(workspace, finished, "Young", YOUNG)
+    women = saved(workspace, finished, "Women", WOMEN)
+    app = open_app(CERTIFY, review=finished.review.id, cohort=str(women.id))
+    assert said.errors_of(app) == []
+    assert "Everybody is looked at here." in said.text_of(app)
+    assert "'sex' is protected" in said.text_of(app)
+    app.selectbox(key="cohort_choice_certify").select(young.id).run()
+    app.toggle(key="cohort_narrow_certify").set_value(True).run()
+    app.button(key="certify_start").click().run()
+    assert said.errors_of(app) == []
+    run = next(run for run in store.runs(finished.review.id) if run.config.kind == "certify")
+    assert started
+    assert run.config.scope.limits == {"age": (18.0, 35.0)}
+    assert store.review(finished.review.id).scope == finished.review.scope
+
+
+def test_new_searches_are_narrowed_only_where_it_is_wanted(
+    open_app: OpenApp, workspace: Path, finished: Finished, started: list[str]
+) -> None:
+    store = RunStore(workspace)
+    young = saved(workspace, finished, "Young", YOUNG)
+    known = {run.id for run in store.runs(finished.review.id)}
+    for is_wanted in (False, True):
+        app = open_app(PLAN, review=finished.review.id, cohort=str(young.id))
+        app.toggle(key="cohort_narrow_plan").set_value(is_wanted).run()
+        app.button(key="start").click().run()
+        assert said.errors_of(app) == []
+        new = [run for run in store.runs(finished.review.id) if run.id not in known]
+        known |= {run.id for run in new}
+        assert new
+        assert {str(run.config.scope.limits) for run in new} == {"{'age': (18.0, 35.0)}" if is_wanted else "{}"}
+    assert started
+
+
+# --- rows, and where ----------------------------------------------------------------------------
+
+
+def test_the_data_page_shows_the_rows_of_the_group(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
+    young = saved(workspace, finished, "Young", YOUNG)
+    app = open_app("pages/data/page.py", review=finished.review.id, cohort=str(young.id))
+    assert said.errors_of(app) == []
+    frame = pd.read_csv(RunStore(workspace).file(finished.review.data_id or "").path)
+    expected = frame.index[frame["age"].between(18, 35)] + 1
+    shown = next(element.value for element in app.dataframe if "Row" in element.value)
+    assert shown["Row"].tolist() == expected[: group_rows.N_SHOWN].tolist()
+    assert f"{len(expected)} rows" in plain(app)
+    app.selectbox(key="cohort_choice_data").select(0).run()
+    assert "Rows of the group" not in [element.value for element in app.subheader]
+
+
+def test_where_looks_among_the_group_and_saves_what_it_finds(
+    open_app: OpenApp, workspace: Path, finished: Finished
+) -> None:
+    store = RunStore(workspace)
+    young = saved(workspace, finished, "Young", YOUNG)
+    app = open_app("pages/where/page.py", review=finished.review.id)
+    n_all = groups_of(app)
+    app.selectbox(key="cohort_choice_where").select(young.id).run()
+    assert said.errors_of(app) == []
+    assert groups_of(app) != n_all
+    if "cohort_add_where" in [each.key for each in app.button]:
+        app.button(key="cohort_add_where").click().run()
+        found = store.cohorts(finished.review.id)[-1]
+        assert found.source == "a group of Where"
+        dataset = dataset_of(store, finished.review)
+        assert members(dataset.schema, found.rules, dataset.rows).any()
+
+
+def groups_of(app: AppTest) -> list[str]:
+    """The sentences of what was found."""
+    return [text for text in plain(app).split("\n") if "A decision tree was learnt" in text or "tested" in text]
+
+
+# --- cards --------------------------------------------------------------------------------------
+
+
+def test_a_box_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
+    certified = certify_cases.certified_runs(workspace)
+    run = certified.counting
+    app = open_app(CERTIFY, run=run.id)
+    app.session_state[f"certify_box_{run.id}"] = (7, 1)
+    app.run()
+    app.button(key="cohort_add_box").click().run()
+    assert said.errors_of(app) == []
+    (cohort,) = RunStore(workspace).cohorts(certified.review.id)
+    tree, more = stored_tree(RunStore(workspace), run.id)
+    read = ReadTree(run.id, tree, box_columns(run.config.schema, more, tree.n_digits))
+    assert narrowed(run.config.schema, run.config.scope, cohort.rules).limits == box_limits(read.columns, *read.box(7))
+    session.evaluator().close()
+
+
+def test_a_rule_set_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
+    made = group_cases.grouped_runs(workspace)
+    app = open_app(GROUPS, review=made.review.id, run=made.exact.id, rule="1")
+    app.button(key="cohort_add_rule").click().run()
+    assert said.errors_of(app) == []
+    (cohort,) = RunStore(workspace).cohorts(made.review.id)
+    assert cohort.name == group_cases.PLANTED.replace("Men", "men")
+    result = stored_rules(RunStore(workspace), made.exact.id)
+    dataset = dataset_of(RunStore(workspace), made.review)
+    assert members(dataset.schema, cohort.rules, dataset.rows).sum() == result.scored.n_rows[0]
+    session.evaluator().close()

@@ -144,7 +144,7 @@ def rows_sentence(report: GroupReport, favourable: str, group: str = "") -> str:
     if report.n_left_out:
         n = wording.counted(report.n_left_out, "row")
         are = "is" if report.n_left_out == 1 else "are"
-        outside = "the group, or of the limits of the scope" if group else "the limits of the scope"
+        outside = "the group or the limits of the scope" if group else "the limits of the scope"
         text += f" {n} {are} left out: outside {outside}, or without a decision."
     return text
 

@@ -215,13 +215,13 @@ class ModelSession:
 
     def certifiable(self) -> dict[str, Any]:
         """Why the model cannot be certified in this scope, in a sentence or two; null when it can."""
-        from fairness_engine.model_process.certification import why_not_certifiable
+        from fairness_engine.model_process.working.certification import why_not_certifiable
 
         return {"reason": why_not_certifiable(self.in_roles.model, self.in_roles.domain)}
 
     def trainable(self) -> dict[str, Any]:
         """Can the model be retrained on the data, and what may be trained instead, as JSON."""
-        from fairness_engine.model_process.retraining import trainable
+        from fairness_engine.model_process.working.retraining import trainable
 
         return {"trainable": trainable(self).to_json()}
 
@@ -273,7 +273,7 @@ class ModelSession:
         Args:
             rows: ``(n_rows, n_columns)``, packed.
         """
-        from fairness_engine.model_process.certification import extreme_decisions
+        from fairness_engine.model_process.working.certification import extreme_decisions
 
         asked = self.in_roles
         least, most = extreme_decisions(asked.model, asked.domain, self.domain.roles(unpack_array(rows)))
@@ -326,13 +326,13 @@ class ModelSession:
 
     def group_figures(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_figures``."""
-        from fairness_engine.model_process.group_figures import answer
+        from fairness_engine.model_process.working.group_figures import answer
 
         return {"figures": answer(self, settings)}
 
     def thresholds(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Rows with the favourable outcome by group at other decision thresholds, as JSON; see ``group_figures``."""
-        from fairness_engine.model_process.group_figures import answer_thresholds
+        from fairness_engine.model_process.working.group_figures import answer_thresholds
 
         return {"thresholds": answer_thresholds(self, settings)}
 
@@ -344,7 +344,7 @@ class ModelSession:
             SettingError: it is too slow.
             FitError: it gives no number for some row.
         """
-        from fairness_engine.model_process.group_figures import score_rows
+        from fairness_engine.model_process.working.group_figures import score_rows
 
         return score_rows(self.model, self.dataset)
 
@@ -356,7 +356,7 @@ class ModelSession:
             ModelError: there is no model.
             SettingError: it is too slow.
         """
-        from fairness_engine.model_process.group_figures import decide_rows
+        from fairness_engine.model_process.working.group_figures import decide_rows
 
         return decide_rows(self.model, self.dataset)
 

@@ -90,7 +90,7 @@ class TextSession:
 
     def trainable(self) -> dict[str, Any]:
         """Can the model be retrained on the texts, as JSON."""
-        from fairness_engine.model_process.retraining_texts import text_trainable
+        from fairness_engine.model_process.working.retraining_texts import text_trainable
 
         return {"trainable": text_trainable(self).to_json()}
 

@@ -125,7 +125,7 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> 
 
 
 def _certify(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
-    from fairness_engine.model_process.certification import certification_events
+    from fairness_engine.model_process.working.certification import certification_events
 
     held = (opened.model, opened.domain, opened.dataset.rows)
     yield from certification_events(*held, config, lambda: opened.plausibility, clock)
@@ -153,19 +153,19 @@ def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report
 
 
 def _figures(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
-    from fairness_engine.model_process.group_figures import figures_events
+    from fairness_engine.model_process.working.group_figures import figures_events
 
     yield from figures_events(opened.of_people or opened, config, clock)  # groups are of people, not of roles
 
 
 def _proxies(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
-    from fairness_engine.model_process.proxies import proxies_events
+    from fairness_engine.model_process.working.proxies import proxies_events
 
     yield from proxies_events(opened.of_people or opened, config, clock, report)
 
 
 def _retrain(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
-    from fairness_engine.model_process.retraining import retraining_events
+    from fairness_engine.model_process.working.retraining import retraining_events
 
     yield from retraining_events(opened, config, clock, report)
 
@@ -210,7 +210,7 @@ def _text_rules(opened: TextSession, config: RunConfig, clock: Clock, _: Report)
 
 
 def _retrain_texts(opened: TextSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
-    from fairness_engine.model_process.retraining_texts import text_retraining_events
+    from fairness_engine.model_process.working.retraining_texts import text_retraining_events
 
     yield from text_retraining_events(opened, config, clock, report)
 

@@ -1,12 +1,12 @@
-"""A group saved from the filters of Pairs and chosen on other pages in a real browser, light and dark, on a projector."""
+"""A group saved from the filters of Pairs and chosen on other pages, in a real browser, light and dark."""
 
 from __future__ import annotations
 
 import pytest
-import run_cases
 from driver import AppServer
 from playwright.sync_api import expect
 
+import run_cases
 from conftest import OpenPage
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.store.records import RunRecord

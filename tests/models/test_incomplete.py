@@ -25,8 +25,8 @@ from fairness_engine.data.table import read_table
 from fairness_engine.events import ShareEstimated
 from fairness_engine.groups.figures.report import FigureSettings, report_from_json
 from fairness_engine.measures.share import run_estimate
-from fairness_engine.model_process.group_figures import answer
 from fairness_engine.model_process.session import ModelSession
+from fairness_engine.model_process.working.group_figures import answer
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.model import Model

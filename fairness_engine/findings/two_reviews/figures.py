@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fairness_engine.certification.results import Certification
+from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Figure, Level
 from fairness_engine.findings.two_reviews.change import Basis, Better, Change, Measure, Row, Topic, Verdict
 from fairness_engine.findings.two_reviews.lining_up import Both, is_of_same_rows, name_of
 from fairness_engine.groups.figures.report import GroupTable
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Schema
 from fairness_engine.findings.evidence import Evidence, Sorted
 from fairness_engine.findings.people import is_scan, technique_title
 from fairness_engine.findings.two_reviews.change import NotCompared
-from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, RULES, SEARCH, RunKind
 from fairness_engine.telling.wording import listed

@@ -9,6 +9,8 @@ from fairness_engine.store.records import RunRecord
 
 MAX_CARDS = 15
 """A person who reads the top of the page in a minute reads no more."""
+MAX_KEY = 300
+"""Characters of ``Finding.key``."""
 
 
 class Level(StrEnum):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fairness_engine.data.schema import Schema
-from fairness_engine.findings import groups, people, proxies, shares
+from fairness_engine.findings import evidence, groups, people, proxies, shares
 from fairness_engine.findings.evidence import Sorted, sort_runs
 from fairness_engine.findings.finding import (
     MAX_CARDS,
+    MAX_KEY,
     Action,
     Evidence,
     Figure,
@@ -17,7 +19,10 @@ from fairness_engine.findings.finding import (
     Level,
     Place,
     Subject,
+    Tried,
 )
+from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
+from fairness_engine.oracle.cohorts import rules_of_limits
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, PROXIES, RETRAIN, RULES, SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from fairness_engine.store.records import Review, RunRecord
@@ -40,10 +45,42 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
         runs: of it; read from the store where none are given.
     """
     known = sort_runs(store, review, runs)
+    ignored = ignored_by(review, known)
+    cards: list[Finding] = []
+    tried: list[Tried] = []
+    for part in _by_limits(review, known):
+        more, more_tried = _read(store, review, part, ignored)
+        more.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
+        cards += more
+        tried += more_tried
+    cards.sort(key=lambda card: _ORDER.index(card.subject))
+    return Findings(
+        tuple(cards[:MAX_CARDS]),
+        max(0, len(cards) - MAX_CARDS),
+        tuple(tried),
+        missing_of(review, known),
+        known.active,
+        known.broken,
+        known.earlier,
+    )
+
+
+def _by_limits(review: Review, known: Sorted) -> list[Sorted]:
+    """Runs of all people that the review is about, then those that kept to a part of them, part by part."""
+    asked = dict(review.scope.limits) if review.scope is not None else {}
+    parts: dict[str, tuple[evidence.Evidence, ...]] = {str(sorted(asked.items())): ()}
+    for one in known.current:
+        limits = asked if RETRAIN.has(one.run.config) else one.scope.limits
+        key = str(sorted(limits.items()))
+        parts[key] = (*parts.get(key, ()), one)
+    return [replace(known, current=part) for part in parts.values()]
+
+
+def _read(store: RunStore, review: Review, known: Sorted, ignored: frozenset[str]) -> tuple[list[Finding], list[Tried]]:
+    """The cards of runs of the same people, and what found nothing among them."""
     favourable = favourable_name(review.schema)
     searches = known.of(SEARCH)
     scans = [one for one in searches if people.is_scan(one)]
-    ignored = ignored_by(review, known)
     rule_cards, rules_tried = groups.rule_cards(store, known.of(RULES), favourable, ignored)
     proxy_cards, proxies_tried = proxies.proxy_cards(known.of(PROXIES), ignored)
     figure_cards, figures_tried = groups.figure_cards(known.of(FIGURES), favourable, ignored)
@@ -56,9 +93,7 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
         *shares.count_cards(known.of(COUNT)),
         *figure_cards,
         *proxy_cards,
-        *_retrained_cards(store, known),
     ]
-    cards.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
     tried = [
         *people.tried_by(searches),
         *shares.tried_by_shares(known.of(ESTIMATE), known.of(COUNT), known.of(CERTIFY)),
@@ -66,15 +101,28 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
         *figures_tried,
         *proxies_tried,
     ]
-    return Findings(
-        tuple(cards[:MAX_CARDS]),
-        max(0, len(cards) - MAX_CARDS),
-        tuple(tried),
-        missing_of(review, known),
-        known.active,
-        known.broken,
-        known.earlier,
+    limited = next((one for one in known.current if one.scope.limits and not RETRAIN.has(one.run.config)), None)
+    if limited is not None:
+        schema = limited.run.config.schema
+        where = conditions_of_rules(schema, rules_of_limits(schema, limited.scope.limits))
+        cards = [_narrowed(card, where) for card in cards] if where else cards
+        tried = [_narrowed_tried(one, where) for one in tried] if where else tried
+    return [*cards, *_retrained_cards(store, known)], tried
+
+
+def _narrowed(card: Finding, where: str) -> Finding:
+    """A card of people within limits says so before anything else."""
+    return replace(
+        card,
+        key=f"{card.key}|{where}"[:MAX_KEY],
+        title=f"Only with {where}: {card.title}",
+        sentence=f"Only with {where}: {card.sentence}",
+        population=f"{card.population}, only with {where}",
     )
+
+
+def _narrowed_tried(tried: Tried, where: str) -> Tried:
+    return replace(tried, title=f"Only with {where}: {tried.title}", shows=f"Only with {where}: {tried.shows}")
 
 
 def favourable_name(schema: Schema | None) -> str:
@@ -109,7 +157,9 @@ def ignored_by(review: Review, known: Sorted) -> frozenset[str]:
 def missing_of(review: Review, known: Sorted) -> tuple[Evidence, ...]:
     """What a whole assessment would look at, and nobody has: neither done nor at work."""
     wanted = _wanted(review)
-    there = {_evidence_of(run) for run in known.active} | {_evidence_of(one.run) for one in known.current}
+    asked = review.scope.limits if review.scope is not None else {}
+    runs = [*known.active, *(one.run for one in known.current)]
+    there = {_evidence_of(run) for run in runs if run.config.scope.limits == asked}
     return tuple(one for one in wanted if one not in there)
 
 

@@ -131,11 +131,11 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
 
 
 def proof_cards(proofs: list[Evidence]) -> list[Finding]:
-    """Certifications that falsified somebody, the newest of each choice of attributes, limits and weights."""
+    """Certifications that falsified somebody, the newest of each choice of attributes and weights."""
     cards: dict[tuple[object, ...], Finding] = {}
     for one in proofs:
         found = one.results.certification
-        key = (*one.scope.changing, str(one.scope.limits), found.weights if found else "")
+        key = (*one.scope.changing, found.weights if found else "")
         if found is not None and found.falsified > 0 and key not in cards:
             cards[key] = _proof_card(one, found)
     return list(cards.values())
@@ -143,7 +143,7 @@ def proof_cards(proofs: list[Evidence]) -> list[Finding]:
 
 def _proof_card(one: Evidence, found: Certification) -> Finding:
     texts = proved_shares(found.certified, found.falsified, found.undecided)
-    everybody = _individuals(one, found)
+    everybody = _individuals(found)
     same = f"get the same decision whatever their {one.protected}"
     facts = [f"Proved: {texts[0]} of {everybody} {same}."]
     if found.undecided > 0:
@@ -163,7 +163,7 @@ def _proof_card(one: Evidence, found: Certification) -> Finding:
         sentence = f"{texts[1]} of {everybody} get another decision when {one.nothing_but} changes."
     least = bounded_share(found.falsified)
     return Finding(
-        key=f"proof|{','.join(one.scope.changing)}|{found.weights}|{sorted(one.scope.limits)}",
+        key=f"proof|{','.join(one.scope.changing)}|{found.weights}",
         subject=Subject.PROOF,
         level=Level.PROVED,
         title=f"Proved: at least {least} of all individuals are decided otherwise when {one.nothing_but} changes",
@@ -178,12 +178,12 @@ def _proof_card(one: Evidence, found: Certification) -> Finding:
     )
 
 
-def _individuals(one: Evidence, found: Certification) -> str:
+def _individuals(found: Certification) -> str:
     n = found.n_individuals
     everybody = "individuals" if n is None else f"{magnitude(n)} individuals"
     if found.weights == "data":
         everybody += ", weighted by how common their values are"
-    return f"{everybody} within narrower limits" if one.scope.limits else everybody
+    return everybody
 
 
 # --- nothing found ------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _no_share(one: Evidence, found: Share) -> Tried:
 
 
 def _no_proof(one: Evidence, found: Certification) -> Tried:
-    everybody = _individuals(one, found)
+    everybody = _individuals(found)
     level: Level | None = Level.PROVED
     if found.is_by_construction:
         said = f"The model does not take {one.protected}."

@@ -9,6 +9,7 @@ import pytest
 
 from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
+from fairness_engine.findings.summary import answer
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store.store import RunStore
@@ -115,6 +116,29 @@ def test_runs_of_another_model_columns_or_threshold_say_nothing(tmp_path: Path) 
     other = review_of(store, "recidivism_mlp")
     renewed = store.save_review(replace(narrower, model_id=other.model_id))
     assert findings_of(store, renewed).cards == ()
+
+
+def test_runs_of_a_part_of_the_people_say_so_and_stand_for_nobody_else(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path / "workspace", "recidivism_planted")
+    whole = findings_of(store, review)
+    assert review.scope is not None
+    first = {"earlier_offences": (0.0, 1.0)}
+    part = store.save_review(replace(review, scope=replace(review.scope, limits=first)))
+    assess(store, part, (Evidence.SCAN, Evidence.SHARE, Evidence.FIGURES, Evidence.PROOF))
+    again = store.save_review(replace(store.review(review.id), scope=review.scope))
+    found = findings_of(store, again)
+    told = [card for card in found.cards if card.title.startswith("Only with earlier offences 1 or less: ")]
+    assert {card.subject for card in told} >= {Subject.WHOM, Subject.SHARE, Subject.PROOF}
+    assert all(card.sentence.startswith("Only with earlier offences 1 or less: ") for card in told)
+    assert all(card.population.endswith("only with earlier offences 1 or less") for card in told)
+    assert [card for card in found.cards if card not in told] == [*whole.cards][: MAX_CARDS - len(told)]
+    assert answer(found) == answer(whole)
+    alone = store.create_review("Only a part")
+    copied = {name: getattr(part, name) for name in ("data_id", "model_id", "schema", "fit")}
+    alone = store.save_review(replace(alone, scope=review.scope, **copied))
+    assess(store, store.save_review(replace(alone, scope=part.scope)), (Evidence.SCAN,))
+    asked = store.save_review(replace(store.review(alone.id), scope=review.scope))
+    assert Evidence.SCAN in findings_of(store, asked).missing
 
 
 def test_an_empty_review_has_nothing_and_misses_everything(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
-from fairness_engine.model_process.working import group_figures
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import GroupFigures, Held, Scores
 from fairness_engine.model_process.session import ModelSession
+from fairness_engine.model_process.working import group_figures
 from fairness_engine.models.model import no_model
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.records import FileRole

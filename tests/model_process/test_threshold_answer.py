@@ -18,10 +18,10 @@ from fairness_engine.data.table import read_table
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings, GroupTable, report_from_json
 from fairness_engine.groups.figures.thresholds import ThresholdCounts, ThresholdSettings, counts_from_json
-from fairness_engine.model_process.working import group_figures
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import CountThresholds, GroupFigures, Held
 from fairness_engine.model_process.session import ModelSession, open_all
+from fairness_engine.model_process.working import group_figures
 from fairness_engine.models.model import Model, Output, no_model
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.store import RunStore

@@ -21,9 +21,10 @@ ATTRIBUTES = ("sex", "race", "age")
 CHANCE = {"sex": 0.5, "race": 0.5, "age": 0.0}
 
 
-def told(
-    rows: FloatArray, name: str, seed: int, linked: frozenset[str] = frozenset()
-) -> tuple[list[ColumnTells], Figure]:
+Told = tuple[list[ColumnTells], Figure]
+
+
+def told(rows: FloatArray, name: str, seed: int, linked: frozenset[str] = frozenset()) -> Told:
     """What each column, and all of them, tell of an attribute."""
     attribute = Attribute.of(SCHEMA.column(name), rows[:, SCHEMA.index(name)])
     others = Inputs.of(rows, SCHEMA).without(name)
@@ -32,7 +33,7 @@ def told(
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, list[tuple[list[ColumnTells], Figure]]]:
+def found() -> dict[str, list[Told]]:
     """Of 50 tables an attribute, each with one carrier: *place* in the even ones, *hours* in the odd ones."""
     return {
         name: [told(planted(600, seed, name, (CARRIERS[seed % 2],)).rows, name, seed) for seed in range(N_SEEDS)]
@@ -41,9 +42,7 @@ def found() -> dict[str, list[tuple[list[ColumnTells], Figure]]]:
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_the_planted_column_is_first_in_fifty_of_fifty(
-    name: str, found: dict[str, list[tuple[list[ColumnTells], Figure]]]
-) -> None:
+def test_the_planted_column_is_first_in_fifty_of_fifty(name: str, found: dict[str, list[Told]]) -> None:
     for seed, (columns, together) in enumerate(found[name]):
         first = columns[0]
         assert first.column == CARRIERS[seed % 2], seed
@@ -61,9 +60,7 @@ def test_both_of_two_planted_columns_are_first_in_fifty_of_fifty() -> None:
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_intervals_of_noise_hold_chance_in_about_ninety_five_percent(
-    name: str, found: dict[str, list[tuple[list[ColumnTells], Figure]]]
-) -> None:
+def test_intervals_of_noise_hold_chance_in_about_ninety_five_percent(name: str, found: dict[str, list[Told]]) -> None:
     """Each on its own; those that hold together for all columns name one by mistake in at most one table of twenty."""
     noise = [[one for one in columns if one.column in (*NOISE, *ATTRIBUTES)] for columns, _ in found[name]]
     each = [one.tells.low <= CHANCE[name] <= one.tells.high for columns in noise for one in columns]

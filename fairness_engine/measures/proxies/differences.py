@@ -10,7 +10,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import Clock
 from fairness_engine.intervals import difference_interval
-from fairness_engine.measures.proxies.holding import Holding, Left
+from fairness_engine.measures.proxies.holding import Held, Left, asked, partialled_out
 from fairness_engine.measures.proxies.learners import Inputs
 from fairness_engine.measures.proxies.results import Figure, GroupDifference
 from fairness_engine.measures.proxies.telling import Attribute
@@ -63,14 +63,14 @@ def differences(
     if len(labels) == 2:
         shares = [favourable[groups == group].mean() for group in compared]
         compared = [1 if shares[1] < shares[0] else 0]
-    holding = Holding(groups, favourable, others, rng, clock)
+    held = Held(groups, favourable, others)
     if decided.ask is None:
-        whole = holding.partialled_out(compared)
+        whole = partialled_out(held, compared, rng, clock)
     else:
-        whole = _asked(decided, decided.ask, holding, compared, rng)
+        whole = asked(held, compared, *_put_into_groups(decided, decided.ask, rng), rng, clock)
     alone = [Left(None, _NONE_HELD, 1.0)] * len(compared)
     if strongest:
-        alone = Holding(groups, favourable, others.only(strongest), rng, clock).partialled_out(compared)
+        alone = partialled_out(Held(groups, favourable, others.only(strongest)), compared, rng, clock)
     found = []
     for group, left, by_strongest in zip(compared, whole, alone, strict=True):
         is_inside = groups == group
@@ -95,9 +95,11 @@ def differences(
     return found
 
 
-def _asked(decided: Decided, ask: Ask, holding: Holding, compared: list[int], rng: np.random.Generator) -> list[Left]:
-    """What the model makes of the same people in each group. Who is put into a group of several values gets that of
-    somebody who is in it, drawn.
+def _put_into_groups(decided: Decided, ask: Ask, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+    """What the model decides of people in each group, 1 for the person ``(n_asked, n_groups)``, and of which rows:
+    those that miss no cell ``(n_rows,)``.
+
+    Who is put into a group of several values gets that of somebody who is in it, drawn.
     """
     attribute = decided.attribute
     is_asked = np.asarray(~np.isnan(decided.roles).any(axis=1))
@@ -110,4 +112,4 @@ def _asked(decided: Decided, ask: Ask, holding: Holding, compared: list[int], rn
         moved[:, decided.place] = rng.choice(attribute.values[attribute.groups == group], len(moved))
         decisions[is_own, group] = decided.favourable[is_asked][is_own]
         decisions[~is_own, group] = ask(moved)
-    return holding.asked(compared, decisions, is_asked)
+    return decisions, is_asked

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
-from fairness_engine.clock import Clock
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import FitError, SearchStopped, SettingError, StopReason
@@ -76,7 +76,7 @@ def run_proxies(
     schema: Schema,
     scope: Scope,
     seed: int,
-    clock: Clock,
+    clock: Clock = NO_LIMIT,
     report: Callable[[Event], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Look for the proxies of every protected attribute.

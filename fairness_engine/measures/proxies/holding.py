@@ -8,7 +8,7 @@ is predicted by a learner that saw it.
 attribute nothing at all is left. *Decisions that cannot be asked for* are partialled out: the chance of the favourable
 outcome is predicted too, and what is left of either prediction is compared. Where one of both is right, a difference
 that the columns account for leaves nothing, and their errors count only multiplied by one another (Robinson 1988;
-Chernozhukov et al. 2018, the partially linear model, algorithm DML2).
+Chernozhukov et al. 2018, the partially linear model, and section 3.4 for splits that are repeated).
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from fairness_engine.measures.proxies.results import Figure
 from fairness_engine.measures.proxies.telling import LEAST_ROWS
 
 N_FOLDS = 5
+N_SPLITS = 3
+"""How often folds are dealt; once less where there are many rows, of which a single split says more."""
+_MANY_ROWS = 5_000
+_TINY = 1e-12
 LEAST_OVERLAP = 0.05
 """How much of who is in a group must be open: below, what is left of it is hardly more than the learner's errors."""
 
@@ -45,108 +49,108 @@ class Left:
     overlap: float
 
 
-class Holding:
-    """Holds columns, and says what they leave.
+@dataclass(frozen=True)
+class Held:
+    """Rows that have a group, and the columns that are held.
 
     Args:
         groups: of each row ``(n_rows,)``.
         favourable: whether it was decided for the person ``(n_rows,)``.
-        held: the columns, of the same rows.
+        columns: of the same rows.
+    """
+
+    groups: IntArray
+    favourable: BoolArray
+    columns: Inputs
+
+
+def asked(
+    held: Held,
+    compared: list[int],
+    decisions: FloatArray,
+    is_asked: BoolArray,
+    rng: np.random.Generator,
+    clock: Clock,
+) -> list[Left]:
+    """Of each group the difference that a model itself makes when a person is in it and when in another one.
+
+    Args:
+        held: the rows; what they hold says for whom the difference speaks.
+        compared: which groups.
+        decisions: 1 where the model decides for a person who is put into a group ``(n_asked, n_groups)``.
+        is_asked: of which rows ``(n_rows,)``.
         rng: deals folds and seeds learners.
         clock: asked before anything is fitted.
-
-    Attributes:
-        chances: of each group, as the columns tell it ``(n_rows, n_groups)``.
 
     Raises:
         SearchStopped: cancelled, or out of time.
     """
+    chances = _Split(held, rng, clock).predicted(held.groups)
+    chance = chances[is_asked]
+    found = []
+    for group in compared:
+        comparable = _comparable(held.groups == group, chances[:, group])
+        weights = chance[:, group] * (1 - chance[:, group])
+        n_worth = min(comparable.n_worth, _worth(weights))
+        why = comparable.why or ("" if n_worth >= LEAST_ROWS else _few_worth(n_worth))
+        if why:
+            found.append(Left(None, why, comparable.overlap))
+            continue
+        others = np.delete(chance, group, axis=1)
+        outside = (others * np.delete(decisions, group, axis=1)).sum(axis=1) / np.maximum(others.sum(axis=1), _TINY)
+        made = decisions[:, group] - outside
+        weights = weights / weights.sum()
+        value = float(weights @ made)
+        error = float(np.sqrt((weights**2) @ ((made - value) ** 2)))
+        found.append(Left(_figure(value, error, n_worth), "", comparable.overlap))
+    return found
 
-    def __init__(
-        self, groups: IntArray, favourable: BoolArray, held: Inputs, rng: np.random.Generator, clock: Clock
-    ) -> None:
-        self._groups = groups
-        self._outcome = favourable.astype(np.int64)
-        self._held = held
+
+def partialled_out(held: Held, compared: list[int], rng: np.random.Generator, clock: Clock) -> list[Left]:
+    """Of each group the difference in what the columns do not predict of the outcome; see ``asked``.
+
+    Folds are dealt several times. The figure is the mean, and how far the times are apart widens the interval: it shows
+    how much of a figure comes from what the learners happened to learn.
+
+    Raises:
+        SearchStopped: cancelled, or out of time.
+    """
+    outcome = held.favourable.astype(np.int64)
+    n_splits = N_SPLITS if len(outcome) <= _MANY_ROWS else N_SPLITS - 1
+    found: dict[int, list[_Estimate]] = {group: [] for group in compared}
+    for _ in range(n_splits):
+        split = _Split(held, rng, clock)
+        chances = split.predicted(held.groups)
+        left_over = outcome.astype(np.float64)
+        if outcome.any():
+            left_over -= split.predicted(outcome)[:, 1]
+        for group in compared:
+            found[group].append(_estimate(held.groups == group, chances[:, group], left_over))
+    return [_combined(found[group]) for group in compared]
+
+
+class _Split:
+    """Rows dealt into folds, of which each is predicted from the others."""
+
+    def __init__(self, held: Held, rng: np.random.Generator, clock: Clock) -> None:
+        self._columns = held.columns
         self._rng = rng
         self._clock = clock
-        strata = np.unique(2 * groups + self._outcome, return_inverse=True)[1]
+        strata = np.unique(2 * held.groups + held.favourable, return_inverse=True)[1]
         self._folds = stratified_folds(strata.astype(np.int64), N_FOLDS, rng)
-        self.chances = self._predicted(groups)
 
-    def _predicted(self, classes: IntArray) -> FloatArray:
-        """Chances of each class from the rows of the other folds ``(n_rows, n_classes)``."""
-        chances = np.empty((len(classes), int(classes.max()) + 1))
-        for fold in range(N_FOLDS):
-            self._clock.check()
-            is_fitted = self._folds != fold
-            chances[~is_fitted] = predict_chances(self._held, classes, is_fitted, self._rng)
-        return chances
-
-    def partialled_out(self, compared: list[int]) -> list[Left]:
-        """Of each group the difference in what the columns do not predict of the outcome.
+    def predicted(self, classes: IntArray) -> FloatArray:
+        """Chances of each class ``(n_rows, n_classes)``.
 
         Raises:
             SearchStopped: cancelled, or out of time.
         """
-        left_over = self._outcome.astype(np.float64)
-        if self._outcome.any():
-            left_over -= self._predicted(self._outcome)[:, 1]
-        return [self._of_group(group, left_over) for group in compared]
-
-    def _of_group(self, group: int, left_over: FloatArray) -> Left:
-        comparable = self._comparable(group)
-        if comparable.why:
-            return Left(None, comparable.why, comparable.overlap)
-        surprise = comparable.surprise
-        weight = float((surprise**2).sum())
-        value = float((surprise * left_over).sum()) / weight
-        error = float(np.sqrt(((surprise * (left_over - value * surprise)) ** 2).sum())) / weight
-        return Left(_figure(value, error, comparable.n_worth), "", comparable.overlap)
-
-    def asked(self, compared: list[int], decisions: FloatArray, is_asked: BoolArray) -> list[Left]:
-        """Of each group the difference that the model itself makes when a person is in it and in none of it.
-
-        Args:
-            compared: which groups.
-            decisions: 1 where it decides for a person who is put into a group ``(n_asked, n_groups)``.
-            is_asked: of which rows ``(n_rows,)``.
-        """
-        found = []
-        for group in compared:
-            comparable = self._comparable(group)
-            chance = self.chances[is_asked]
-            weights = chance[:, group] * (1 - chance[:, group])
-            n_worth = min(comparable.n_worth, _worth(weights))
-            if comparable.why or n_worth < LEAST_ROWS:
-                found.append(Left(None, comparable.why or _few_worth(n_worth), comparable.overlap))
-                continue
-            others = np.delete(chance, group, axis=1)
-            total = others.sum(axis=1)
-            is_open = total > 0
-            outside = (others * np.delete(decisions, group, axis=1)).sum(axis=1)
-            made = decisions[:, group] - np.divide(outside, total, out=np.zeros(len(total)), where=is_open)
-            weights = np.where(is_open, weights, 0.0) / weights.sum()
-            value = float(weights @ made)
-            error = float(np.sqrt((weights**2) @ ((made - value) ** 2)))
-            found.append(Left(_figure(value, error, n_worth), "", comparable.overlap))
-        return found
-
-    def _comparable(self, group: int) -> _Comparable:
-        is_inside = self._groups == group
-        surprise = is_inside - self.chances[:, group]
-        share = float(is_inside.mean())
-        overlap = min(1.0, float((surprise**2).mean()) / (share * (1 - share)))
-        n_worth = min(_worth(np.abs(surprise[is_inside])), _worth(np.abs(surprise[~is_inside])))
-        why = ""
-        if overlap < LEAST_OVERLAP:
-            why = (
-                f"The columns that are held leave only {100 * overlap:.1f} % of who is in the group open, so that "
-                "there is hardly anybody to compare with."
-            )
-        elif n_worth < LEAST_ROWS:
-            why = _few_worth(n_worth)
-        return _Comparable(surprise, overlap, n_worth, why)
+        chances = np.empty((len(classes), int(classes.max()) + 1))
+        for fold in range(N_FOLDS):
+            self._clock.check()
+            is_fitted = self._folds != fold
+            chances[~is_fitted] = predict_chances(self._columns, classes, is_fitted, self._rng)
+        return chances
 
 
 @dataclass(frozen=True)
@@ -157,13 +161,58 @@ class _Comparable:
         surprise: who is in it, less the chance of that ``(n_rows,)``.
         overlap: as in ``Left``.
         n_worth: rows of one weight that say as much, of the side that has fewer.
-        why: they cannot be compared; empty where they can.
     """
 
     surprise: FloatArray
     overlap: float
     n_worth: float
-    why: str
+
+    @property
+    def why(self) -> str:
+        """They cannot be compared; empty where they can."""
+        if self.overlap < LEAST_OVERLAP:
+            return (
+                f"The columns that are held leave only {100 * self.overlap:.1f} % of who is in the group open, so that "
+                "there is hardly anybody to compare with."
+            )
+        return "" if self.n_worth >= LEAST_ROWS else _few_worth(self.n_worth)
+
+
+def _comparable(is_inside: BoolArray, chance: FloatArray) -> _Comparable:
+    surprise = is_inside - chance
+    share = float(is_inside.mean())
+    overlap = min(1.0, float((surprise**2).mean()) / (share * (1 - share)))
+    n_worth = min(_worth(np.abs(surprise[is_inside])), _worth(np.abs(surprise[~is_inside])))
+    return _Comparable(surprise, overlap, n_worth)
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """A difference with its standard error, of one split."""
+
+    comparable: _Comparable
+    value: float
+    error: float
+
+
+def _estimate(is_inside: BoolArray, chance: FloatArray, left_over: FloatArray) -> _Estimate:
+    comparable = _comparable(is_inside, chance)
+    surprise = comparable.surprise
+    weight = max(float((surprise**2).sum()), _TINY)
+    value = float((surprise * left_over).sum()) / weight
+    error = float(np.sqrt(((surprise * (left_over - value * surprise)) ** 2).sum())) / weight
+    return _Estimate(comparable, value, error)
+
+
+def _combined(estimates: list[_Estimate]) -> Left:
+    overlap = float(np.mean([each.comparable.overlap for each in estimates]))
+    why = next((each.comparable.why for each in estimates if each.comparable.why), "")
+    if why:
+        return Left(None, why, overlap)
+    values = np.array([each.value for each in estimates])
+    errors = np.array([each.error for each in estimates])
+    error = float(np.sqrt((errors**2).mean() + values.var(ddof=1)))
+    return Left(_figure(float(values.mean()), error, min(each.comparable.n_worth for each in estimates)), "", overlap)
 
 
 def _few_worth(n_worth: float) -> str:

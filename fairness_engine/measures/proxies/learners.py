@@ -32,9 +32,9 @@ _BOOSTING: dict[str, Any] = {
 """Small trees, and as many as a part of the rows that is kept aside asks for: columns that tell nothing are hardly
 fitted.
 """
-_LEAST_STOPPING_ROWS = 100
-"""With fewer, the part that is kept aside says nothing; then a few trees are fitted."""
-_FEW_ROUNDS = 20
+_LEAST_STOPPING_ROWS = 1_000
+"""With fewer, the part that is kept aside says little, and fits end too soon."""
+_OF_FEW_ROWS = {"max_iter": 60, "max_leaf_nodes": 8, "early_stopping": False}
 _MAX_SEED = 2**31
 
 
@@ -157,7 +157,7 @@ def _settings(inputs: Inputs, known: Any, seed: int) -> dict[str, Any]:
     rarest = int(np.unique(known, return_counts=True)[1].min())
     settings = {**_BOOSTING, "categorical_features": inputs.is_categorical, "random_state": seed}
     if len(known) < _LEAST_STOPPING_ROWS or rarest < 2:
-        settings |= {"early_stopping": False, "max_iter": _FEW_ROUNDS}
+        settings |= _OF_FEW_ROWS
     return settings
 
 

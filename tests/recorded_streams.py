@@ -108,6 +108,12 @@ KINDS: dict[str, Callable[[RunStore], RunConfig]] = {
     "rules: labels": lambda store: _config(
         store, "rules", "network", Scope(("sex", "race")), settings={"source": "labels"}
     ),
+    "proxies": lambda store: _config(
+        store, "proxies", "tree", Scope(("sex",)), settings={"n_rows": 400, "n_explained": 5}
+    ),
+    "proxies: labels": lambda store: _config(
+        store, "proxies", "tree", Scope(("sex", "age")), settings={"n_rows": 400, "source": "labels"}
+    ),
     "rules: texts": lambda store: _config(
         store,
         "rules",

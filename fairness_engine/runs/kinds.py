@@ -29,7 +29,7 @@ from fairness_engine.explanation.results import Affected
 from fairness_engine.groups.figures.report import Figures, FigureSettings
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings
-from fairness_engine.measures.proxies.results import Proxies
+from fairness_engine.measures.proxies.results import OTHERS, REST, Proxies
 from fairness_engine.measures.proxies.settings import ProxySettings
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Severity, Share
 from fairness_engine.model_process.starting.compiled_loops import Loops
@@ -223,6 +223,9 @@ def _agree_on_proxies(config: RunConfig, told: Mapping[str, Any], stopped: Stopp
     hold(done == config.scope.protected[: len(done)], "protected attributes")
     for each in proxies.attributes:
         hold({one.column for one in each.columns} == names - {each.protected}, "columns of an attribute")
+        known = config.schema.column(each.protected).labels
+        told_of = {name for one in each.differences for name in (one.group, one.reference)} - {OTHERS, REST}
+        hold(not known or told_of <= set(known), "groups of an attribute")
     settings = ProxySettings.from_json(config.settings)
     hold(proxies.n_rows <= settings.n_rows, "rows of the data")
     if proxies.shap is not None:

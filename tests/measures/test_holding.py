@@ -11,9 +11,9 @@ from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import SearchStopped
 from fairness_engine.measures.proxies import holding, learners
-from fairness_engine.measures.proxies.differences import REST, Decided, differences
+from fairness_engine.measures.proxies.differences import Decided, differences
 from fairness_engine.measures.proxies.learners import Inputs
-from fairness_engine.measures.proxies.results import GroupDifference
+from fairness_engine.measures.proxies.results import REST, GroupDifference
 from fairness_engine.measures.proxies.telling import Attribute
 from proxy_cases import CARRIERS, NOISE, SCHEMA, planted
 

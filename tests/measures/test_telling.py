@@ -12,8 +12,8 @@ from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.intervals import LEVEL
 from fairness_engine.measures.proxies import telling
 from fairness_engine.measures.proxies.learners import Inputs, predict_by_column, predict_chances
-from fairness_engine.measures.proxies.results import MAX_GROUPS, ColumnTells, Figure, Measure
-from fairness_engine.measures.proxies.telling import NOBODY, OTHERS, Attribute, Telling
+from fairness_engine.measures.proxies.results import MAX_GROUPS, OTHERS, ColumnTells, Figure, Measure
+from fairness_engine.measures.proxies.telling import NOBODY, Attribute, Telling
 from proxy_cases import CARRIERS, NOISE, SCHEMA, planted
 
 N_SEEDS = 50

@@ -28,7 +28,7 @@ from fairness_engine.store.store import RunStore
 from recorded_streams import KINDS, Recorded, answer, questions, record, record_answers, tell
 from worker_cases import SCHEMA
 
-NAMES = ("search: a tree", "estimate", "count", "certify: tree", "rules", "rules: texts")
+NAMES = ("search: a tree", "estimate", "count", "certify: tree", "rules", "rules: texts", "proxies")
 """What takes no large library to record."""
 N_ALTERED = 40
 """Of each."""
@@ -229,6 +229,43 @@ OTHERS: dict[str, tuple[str, str, Callable[[Line], Any], str]] = {
         lambda c: c["themis"]["highest"]["rules"][0].update(values=["Martian"]),
         "rules of a group",
     ),
+    "another attribute": (
+        "proxies",
+        "proxies",
+        lambda c: c["attributes"][0].update(protected="race"),
+        "a result that cannot be (proxies)",
+    ),
+    "a column that was not looked at": (
+        "proxies",
+        "proxies",
+        lambda c: c["attributes"][0]["columns"].pop(),
+        "columns of an attribute",
+    ),
+    "a group of nobody": (
+        "proxies",
+        "proxies",
+        lambda c: c["attributes"][0]["differences"][0].update(group="Martian"),
+        "groups of an attribute",
+    ),
+    "more rows than were asked for": (
+        "proxies",
+        "proxies",
+        lambda c: c.update(n_rows=401) or c["attributes"][0].update(n_left_out=1),
+        "rows of the data",
+    ),
+    "more people explained than were asked for": (
+        "proxies",
+        "proxies",
+        lambda c: c["shap"].update(n_people=6),
+        "people who were explained",
+    ),
+    "shares of another column": (
+        "proxies",
+        "proxies",
+        lambda c: c["shap"]["shares"].update(soul=c["shap"]["shares"].pop("race")),
+        "columns of the explanation",
+    ),
+    "other columns at the end": ("proxies", "Stopped", lambda e: e.update(n_tried=7), "do not agree (columns)"),
     "a sentence of no rule set": (
         "rules: texts",
         "sentences",

@@ -27,7 +27,7 @@ from nnet_text import write_nnet
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
-KINDS = ("search", "estimate", "count", "certify", "rules", "labels", "retrain")
+KINDS = ("search", "estimate", "count", "certify", "rules", "labels", "proxies", "retrain")
 """Runs by their command; ``labels`` are rule sets of the data's own outcomes, whose runs have no model."""
 
 
@@ -119,6 +119,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: Commands) -> Workspa
         "certify": ["--max-seconds", "60"],
         "rules": [],
         "labels": [],
+        "proxies": ["--explained", "10"],
         "retrain": ["--strategy", "variants", "--rounds", "1", "--measure-seconds", "0", "--tolerance", "0.5"],
     }
     told = {
@@ -364,6 +365,20 @@ TAMPERINGS = [
         ("seal", "all rule sets"),
     ),
     Tampering("the summary of rule sets", "rules", result("rules", "rules", "n_rule_sets", add=1)),
+    # proxies
+    Tampering(
+        "how well a column tells an attribute",
+        "proxies",
+        result("proxies", "proxies", "attributes", 0, "columns", 0, "tells", "low", add=-0.01),
+        ("seal", "all proxies"),
+    ),
+    Tampering(
+        "what is left of a difference",
+        "proxies",
+        result("proxies", "proxies", "attributes", 0, "differences", 0, "raw", "high", add=0.01),
+        ("seal", "all proxies"),
+    ),
+    Tampering("the seed of a run of proxies", "proxies", config("proxies", "seed", to=4), ("seal", "all proxies")),
     # a retraining
     Tampering(
         "accuracy of the new model",

@@ -44,7 +44,7 @@ RUNS_ACTIONS = {
 RUNS_KEYS = tuple(dict.fromkeys(key for keys in RUNS_ACTIONS.values() for key in keys))
 _CANCEL_SECONDS = 5.0
 _DAY_SECONDS = 86_400
-_CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
+_CURVES = ("share_curve", "trace", "discovery", "sentences", "proxies", "training", "changes", "card")
 """Results of hundreds of lines: in the JSON, not in the text."""
 
 

@@ -12,10 +12,9 @@ from fairness_engine.clock import Clock
 from fairness_engine.intervals import difference_interval
 from fairness_engine.measures.proxies.holding import Held, Left, asked, partialled_out
 from fairness_engine.measures.proxies.learners import Inputs
-from fairness_engine.measures.proxies.results import Figure, GroupDifference
+from fairness_engine.measures.proxies.results import REST, Figure, GroupDifference
 from fairness_engine.measures.proxies.telling import Attribute
 
-REST = "everybody else"
 _NONE_HELD = "No other column tells it clearly by itself, so none is held alone."
 
 Ask = Callable[[FloatArray], BoolArray]

@@ -15,6 +15,10 @@ MAX_COLUMNS = 1_000
 MAX_ATTRIBUTES = 100
 MAX_GROUPS = 12
 """Values of an attribute that are told apart; rarer ones are one group together."""
+OTHERS = "all rarer ones"
+"""What they are called."""
+REST = "everybody else"
+"""What each of several groups is compared with."""
 N_STRONGEST = 3
 """Columns that are held on their own, at most."""
 _SUMS = 1e-6
@@ -63,7 +67,7 @@ class GroupDifference:
     """The favourable share of a group less that of another, before and after other columns are held.
 
     Args:
-        group, reference: what people read; the reference of one of several groups is everybody else.
+        group, reference: what people read; of several groups ``OTHERS`` may be one, and the reference is ``REST``.
         n_group, n_reference: rows of each.
         raw: the difference in the rows as they are.
         held: what is left among people who are alike in all other columns; ``None`` where too few are.

@@ -19,12 +19,11 @@ from fairness_engine.data.summary import grouped
 from fairness_engine.errors import SettingError
 from fairness_engine.intervals import LEVEL, correlation_interval, mean_area_interval
 from fairness_engine.measures.proxies.learners import Inputs, predict_by_column, predict_chances, predict_number
-from fairness_engine.measures.proxies.results import MAX_GROUPS, ColumnTells, Figure, Measure
+from fairness_engine.measures.proxies.results import MAX_GROUPS, OTHERS, ColumnTells, Figure, Measure
 from fairness_engine.models.fit.roc import placements
 
 LEAST_ROWS = 30
 """Of a group that is told from others, and compared with them."""
-OTHERS = "all rarer ones"
 NOBODY = -1
 """The group of a row that is in none."""
 

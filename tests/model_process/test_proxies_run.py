@@ -18,8 +18,8 @@ from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
 from fairness_engine.measures.proxies import holding, learners
 from fairness_engine.measures.proxies.results import Proxies
-from fairness_engine.model_process import proxies as module
 from fairness_engine.model_process.session import ModelSession
+from fairness_engine.model_process.working import proxies as module
 from fairness_engine.models.model import Model, no_model
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs.kinds import PROXIES

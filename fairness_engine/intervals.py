@@ -164,10 +164,11 @@ def mean_area_interval(
     ``area_interval``.
 
     No area's variance is less than that of exponential scores, of whichever side they are, and the areas stay
-    correlated as estimated; those whose estimated variance is 0 count as moving together, which is the widest.
+    correlated as estimated; those whose estimated variance is 0 count as moving together, which is the widest. How many
+    rows each class has was drawn with the rows.
 
     Args:
-        areas, weights: ``(n_classes,)``; the weights sum to 1.
+        areas, weights: ``(n_classes,)``; the weights are the classes' shares of the rows.
         covariance: of the areas, as estimated ``(n_classes, n_classes)``.
         n_positive: rows of each class, 1 or more ``(n_classes,)``.
         level: of confidence.
@@ -178,10 +179,11 @@ def mean_area_interval(
     correlation = np.divide(covariance, product, out=np.ones_like(covariance), where=product > 0)
     sides = _least_variance(areas, n_positive, n_negative), _least_variance(areas, n_negative, n_positive)
     weighted = weights * np.maximum(spread, np.sqrt(np.maximum(*sides)))
-    variance = float(weighted @ np.clip(correlation, -1.0, 1.0) @ weighted)
     area = float(weights @ areas)
+    of_weights = float(weights @ (areas - area) ** 2 / n_positive.sum())
+    variance = float(weighted @ np.clip(correlation, -1.0, 1.0) @ weighted) + of_weights
     rarer = np.minimum(n_positive, n_negative)
-    most = float(weights @ np.sqrt(areas * (1 - areas) / rarer)) ** 2
+    most = float(weights @ np.sqrt(areas * (1 - areas) / rarer)) ** 2 + of_weights
     n = area * (1 - area) / most if most > 0 else float(weights @ (1 / np.sqrt(rarer))) ** -2
     if variance > 0:
         n = max(n, area * (1 - area) / variance)

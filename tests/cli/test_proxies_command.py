@@ -191,6 +191,25 @@ def test_gates_reach_into_the_figures(command: Commands) -> None:
     assert command(*asked, "--fail-if", "proxies.0.differences.0.held.high > 0.9") == 0
 
 
+@pytest.mark.shared
+def test_on_adult_relationship_tells_sex_and_little_is_left(command: Commands, shared: Path) -> None:
+    """Its twin on a sample is ``test_raw_differences_and_the_kind_of_area_can_be_counted_again_by_anybody``."""
+    asked = (
+        "--data",
+        str(shared / "data" / "raw" / "adult" / "data.csv"),
+        "--protected",
+        "sex",
+        "--favourable",
+        ">50K",
+    )
+    (sex,) = command.json("proxies", *asked, "--rows", "6000")["proxies"]
+    assert [one["column"] for one in sex["columns"][:3]] == ["relationship", "marital-status", "occupation"]
+    assert 0.9 < sex["together"]["auc"] < 0.95
+    (difference,) = sex["differences"]
+    assert difference["raw"]["value"] == pytest.approx(-0.195, abs=0.03)
+    assert difference["raw"]["high"] < difference["held"]["low"]
+
+
 # --- ends before the end, and a second look -------------------------------------------------------
 
 

@@ -116,11 +116,14 @@ def test_a_difference_of_nobody_says_nothing_and_one_of_no_hit_is_not_zero() -> 
     assert high == share_interval(0, 50)[1]
 
 
-def drawn_scores(n: int, shift: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+SHARES = np.array([0.5, 0.35, 0.15])
+
+
+def drawn_scores(n: int, shifts: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Three classes whose scores of their own class are normal and apart, and which one each row is."""
-    classes = rng.choice(3, n, p=[0.5, 0.35, 0.15])
+    classes = rng.choice(3, n, p=SHARES)
     scores = rng.normal(size=(n, 3))
-    scores[np.arange(n), classes] += shift
+    scores[np.arange(n), classes] += shifts[classes]
     return scores, classes
 
 
@@ -138,10 +141,12 @@ def areas_of(scores: np.ndarray, classes: np.ndarray) -> tuple[float, float, flo
     return float(n @ areas / n.sum()), *ends
 
 
-@pytest.mark.parametrize(("n", "shift"), [(80, 0.0), (300, 0.7), (150, 2.5)])
-def test_a_mean_of_areas_is_held_in_ninety_five_percent(n: int, shift: float) -> None:
-    truth = stats.norm.cdf(shift / np.sqrt(2))
-    found = [areas_of(*drawn_scores(n, shift, np.random.default_rng(seed))) for seed in range(300)]
+@pytest.mark.parametrize(
+    ("n", "shifts"), [(80, (0.0, 0.0, 0.0)), (300, (0.7, 0.7, 0.7)), (150, (2.5, 2.5, 2.5)), (600, (4.0, 0.0, 3.0))]
+)
+def test_a_mean_of_areas_is_held_in_ninety_five_percent(n: int, shifts: tuple[float, float, float]) -> None:
+    truth = SHARES @ stats.norm.cdf(np.array(shifts) / np.sqrt(2))
+    found = [areas_of(*drawn_scores(n, np.array(shifts), np.random.default_rng(seed))) for seed in range(300)]
     assert np.mean([low <= truth <= high for _, low, high in found]) >= 0.93
     assert all(low <= value <= high for value, low, high in found)
 

@@ -18,6 +18,7 @@ from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import Distribution, RunConfig
 from fairness_engine.store.store import RunStore
 from pages.shared.runs import figures, phrases
+from pages.shared.runs.kinds import view_of
 
 
 @pytest.fixture
@@ -202,6 +203,31 @@ def test_rule_sets_end_in_their_own_words(
     rules = replace(config, kind=kinds.RULES.name, technique="", settings={"support": 0.025})
     assert phrases.run_title(rules) == "Rule sets, groups of 2.5 % or more"
     assert phrases.ending(replace(record, config=rules, **changes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"state": RunState.FINISHED, "stop_reason": StopReason.EXHAUSTED, "n_tried": 16, "n_found": 3}, ""),
+        (
+            {"state": RunState.FINISHED, "stop_reason": StopReason.SECONDS, "n_tried": 0},
+            "The time was up before any attribute was done. Give it more seconds.",
+        ),
+        (
+            {"state": RunState.CANCELLED, "stop_reason": StopReason.CANCELLED, "n_tried": 8},
+            "You stopped it. What was looked at up to then is kept.",
+        ),
+    ],
+)
+def test_proxies_end_in_their_own_words(
+    config: RunConfig, record: RunRecord, changes: dict[str, Any], expected: str
+) -> None:
+    proxies = replace(config, kind=kinds.PROXIES.name, technique="", settings={})
+    ended = replace(record, config=proxies, **changes)
+    assert phrases.run_title(proxies) == "Proxies"
+    assert phrases.ending(ended) == expected
+    said = "16 columns looked at, 3 of them tell a protected attribute." if ended.n_tried == 16 else None
+    assert said in (None, view_of(proxies).so_far(ended))
 
 
 def test_rule_sets_are_left_by_their_seconds(config: RunConfig, record: RunRecord) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.encoding import positions_of
-from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.schema import Column, Schema
-from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from fairness_engine.data.dataset import Dataset
+    from fairness_engine.data.table import Cells, Table
 
 
 class Source(StrEnum):
@@ -72,6 +73,8 @@ def recorded_predictions(table: Table, dataset: Dataset, name: str) -> RecordedD
         SettingError: a cell is no outcome, or nobody said which outcome is favourable.
         DataError: the table has no such column.
     """
+    from fairness_engine.data.label import favourable_class, find_outcome  # a worker, which reads no table, loads none
+
     cells = table.cells(name)
     schema = dataset.schema
     outcome = find_outcome(table, schema if schema.label is not None else _with_label(schema, name))
@@ -104,6 +107,8 @@ def _with_label(schema: Schema, name: str) -> Schema:
 
 def _outcomes(cells: Cells, outcome: Column) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The outcome that each distinct text is, -1 for none ``(n_distinct,)``, and which texts should have been one."""
+    from fairness_engine.data.encoding import positions_of
+
     by_code, _, wrong = positions_of(cells, outcome)
     as_people_read = replace(outcome, codes=outcome.labels)
     by_label, _, _ = positions_of(cells, as_people_read)

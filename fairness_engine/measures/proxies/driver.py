@@ -58,16 +58,17 @@ def check_proxies(schema: Schema, scope: Scope) -> None:
     Raises:
         SettingError: there is no other column, or there are too many.
     """
-    n_columns = len(schema.inputs)
-    if n_columns < 2:
+    n_others = len(schema.inputs) - 1
+    n_looks = n_others * len(scope.protected)
+    if not n_others:
         raise SettingError(
             f"A proxy is another column that tells '{scope.protected[0]}', and the data has no other input. Add a "
             "column under Data, or look at other data."
         )
-    if n_columns > MAX_COLUMNS:
+    if n_looks > MAX_COLUMNS:
         raise SettingError(
-            f"Proxies are looked for in at most {MAX_COLUMNS:,} columns, the data has {n_columns:,}. Choose 'ignored' "
-            "as the type of those that are of no interest."
+            f"Proxies are looked for in at most {MAX_COLUMNS:,} columns, counted once for each protected attribute, "
+            f"got {n_looks:,}. Choose fewer attributes, or 'ignored' as the type of columns that are of no interest."
         )
 
 

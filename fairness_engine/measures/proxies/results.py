@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from fairness_engine.codec import Count, Number, Proportion, Text, are_in_order, hold
 
-MAX_COLUMNS = 1_000
-"""Of a table in which proxies are looked for."""
+MAX_COLUMNS = 4_000
+"""That are looked at in a run, once for each attribute: more would not fit into a result."""
 MAX_ATTRIBUTES = 100
 MAX_GROUPS = 12
 """Values of an attribute that are told apart; rarer ones are one group together."""
@@ -144,7 +144,7 @@ class ShapShares:
         n_permutations: random orders of the columns for each person, each also reversed.
     """
 
-    shares: Annotated[dict[Text, Proportion], Meta(min_length=1, max_length=MAX_COLUMNS)]
+    shares: Annotated[dict[Text, Proportion], Meta(min_length=1, max_length=MAX_COLUMNS + 1)]
     n_people: Count
     n_background: Count
     n_permutations: Count

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairness_engine.model_process.session import ModelSession
     from fairness_engine.store.run_config import RunConfig
 
-_MAX_CELLS = 20_000_000
+_MAX_CELLS = 10_000_000
 """Rows times columns that are looked at; a wide table is drawn from more thinly."""
 DECIDING = "deciding the rows"
 _NO_MODEL = "A column of the data decides, and no model, so there is nothing that leans on columns."

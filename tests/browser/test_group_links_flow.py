@@ -46,7 +46,7 @@ def test_a_group_is_followed_to_its_rows_and_pairs(app: AppPage, app_server: App
     expect(app.page.get_by_text("stored pair").first).to_be_visible()
     app.wait_until_at_rest()
     app.screenshot("group-people-light")
-    assert app.download_table("Save ").startswith("row,")
+    assert app.download_table("rows as CSV").startswith("row,")
     app.click_link("See them on the Data page")
     app.expect_text("Rows of a group")
     assert f"group={run_id}%3A1" in app.query() or f"group={run_id}:1" in app.query()

@@ -43,9 +43,10 @@ STYLE = """
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
 [data-testid="stSidebarUserContent"] {padding-bottom: 1rem;}
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.55rem;}
+[data-testid="stSidebar"] [data-testid="stElementContainer"]:has([data-testid="stPageLink"]) {margin: -0.275rem 0;}
 [data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] {margin: 0; padding-top: 0; padding-bottom: 0;
-  min-height: 1.6rem; line-height: 1.6rem;}
-[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.6rem;}
+  min-height: 1.5rem; line-height: 1.5rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.5rem;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin: 0;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {margin: 0;}
 .st-key-open_review p {display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow: hidden;

@@ -11,8 +11,10 @@ from fairness_engine.telling.wording import share
 _WIDTH = 720
 _NAMES = 240
 _VALUES = 60
-_LINE = 26
-_TOP = 26
+_LINE = 17
+_BAR = 11
+_TOP = 8
+_TOP_WITH_WORDS = 24
 MAX_BARS = 24
 
 
@@ -25,31 +27,33 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths
         with_four_fifths: whether a preset speaks of it.
     """
     drawn = _drawn(groups)
-    height = _TOP + _LINE * len(drawn) + 30
+    top = _TOP_WITH_WORDS if with_four_fifths else _TOP
+    bottom = top + _LINE * len(drawn)
+    is_cut = len(drawn) < len(groups)
+    height = bottom + (24 if is_cut else 4)
     scale = (_WIDTH - _NAMES - _VALUES) / max(0.05, *(rate.high for _, rate in drawn))
     best = max(rate.share for _, rate in drawn)
-    parts = [_open(height, f"{what} by group with 95 % intervals")]
+    parts = [_open(height, f"{what} by group with 95 % intervals", size=11)]
     for i, (name, rate) in enumerate(drawn):
-        y = _TOP + _LINE * i
+        y = top + _LINE * i
         end = _NAMES + scale * rate.share
         low, high = _NAMES + scale * rate.low, _NAMES + scale * rate.high
-        middle = y + 9
+        middle = y + _BAR / 2
         parts.append(
-            f'<text x="{_NAMES - 8}" y="{y + 14}" text-anchor="end">{escape(_cut(name))}</text>'
-            f'<rect x="{_NAMES}" y="{y}" width="{max(0.5, end - _NAMES):.1f}" height="18" fill="#c9d6e2"/>'
-            f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 5}v10M{high:.1f} {middle - 5}v10" '
-            'stroke="#000" stroke-width="1.5"/>'
-            f'<text x="{max(high, end) + 6:.1f}" y="{y + 14}">{share(rate.share)}</text>'
+            f'<text x="{_NAMES - 8}" y="{y + 10}" text-anchor="end">{escape(_cut(name))}</text>'
+            f'<rect x="{_NAMES}" y="{y}" width="{max(0.5, end - _NAMES):.1f}" height="{_BAR}" fill="#c9d6e2"/>'
+            f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8" '
+            'stroke="#000" stroke-width="1.2"/>'
+            f'<text x="{max(high, end) + 6:.1f}" y="{y + 10}">{share(rate.share)}</text>'
         )
-    bottom = _TOP + _LINE * len(drawn)
     if with_four_fifths and best > 0:
         x = _NAMES + scale * FOUR_FIFTHS * best
         parts.append(
-            f'<path d="M{x:.1f} {_TOP - 6}V{bottom}" stroke="#000" stroke-width="1.5" stroke-dasharray="5 4"/>'
-            f'<text x="{x:.1f}" y="{_TOP - 10}" text-anchor="middle">four fifths of the highest (a convention)</text>'
+            f'<path d="M{x:.1f} {top - 4}V{bottom}" stroke="#000" stroke-width="1.5" stroke-dasharray="5 4"/>'
+            f'<text x="{x:.1f}" y="{top - 10}" text-anchor="middle">four fifths of the highest (a convention)</text>'
         )
-    parts.append(f'<path d="M{_NAMES} {_TOP - 4}V{bottom}" stroke="#000"/>')
-    if len(drawn) < len(groups):
+    parts.append(f'<path d="M{_NAMES} {top - 4}V{bottom}" stroke="#000"/>')
+    if is_cut:
         text = f"{len(drawn)} of {len(groups)} groups: the highest and the lowest"
         parts.append(f'<text x="{_NAMES}" y="{bottom + 18}">{text}</text>')
     return "".join([*parts, "</svg>"])
@@ -84,9 +88,9 @@ _PATTERNS = (
 )
 
 
-def _open(height: float, title: str) -> str:
+def _open(height: float, title: str, size: int = 13) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" xmlns="http://www.w3.org/2000/svg" font-size="13" '
+        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" xmlns="http://www.w3.org/2000/svg" font-size="{size}" '
         f'font-family="inherit"><title>{escape(title)}</title>'
     )
 

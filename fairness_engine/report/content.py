@@ -26,8 +26,10 @@ from fairness_engine.store.seal import seal_of
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.wording import count, counted, duration, listed, proved_shares, share, size, when
 
-MAX_PEOPLE = 4
+MAX_PEOPLE = 2
 """Pairs that are printed in full."""
+MAX_FULL = 6
+"""Findings that are told in full before the annex."""
 MAX_TRIED = 30
 
 
@@ -126,6 +128,26 @@ class Report:
     def cards(self) -> tuple[Finding, ...]:
         """The findings."""
         return self.findings.cards
+
+    @property
+    def asked_tables(self) -> list[PrintedTable | MissingTable]:
+        """What the preset asks for."""
+        return [table for table in self.tables if isinstance(table, MissingTable) or not table.in_annex]
+
+    @property
+    def annex_tables(self) -> list[PrintedTable]:
+        """More of the same."""
+        return [table for table in self.tables if isinstance(table, PrintedTable) and table.in_annex]
+
+    @property
+    def first_cards(self) -> tuple[Finding, ...]:
+        """Those that are told in full before the annex."""
+        return self.cards[:MAX_FULL]
+
+    @property
+    def other_cards(self) -> tuple[Finding, ...]:
+        """Those that the annex tells."""
+        return self.cards[MAX_FULL:]
 
     @property
     def tried(self) -> tuple[Tried, ...]:

@@ -18,6 +18,8 @@ from fairness_engine.telling.wording import count, share
 MAX_RULE_SETS = 20
 MAX_GROUPS = 60
 MAX_COLUMNS = 12
+LEAST_SHARE = 0.02
+"""Of the rows, that a group of more than one attribute must have: there are many, and most are small."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,10 @@ def _of_figures(one: Evidence) -> Iterator[Number]:
     if figures is None:
         return
     for t, table in enumerate(figures.read().tables):
+        least = LEAST_SHARE * sum(group.n_rows for group in table.groups) if len(table.attributes) > 1 else 0
         for g, group in enumerate(table.groups[:MAX_GROUPS]):
             rate = group.selection
-            if not rate.n:
+            if not rate.n or group.n_rows < least:
                 continue
             what = f"Favourable, {', '.join(table.attributes)}: {', '.join(group.labels)}"
             text = f"{count(rate.n_hits)}, {share(rate.share, rate.low, rate.high)}"

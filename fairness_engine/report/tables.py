@@ -32,6 +32,7 @@ class PrintedTable:
         notes: under it: who is unknown, who is left out and why, what is missing.
         groups: the groups with their rates, for a picture; parallel to ``rows``.
         values: for CSV: heads and exact numbers.
+        in_annex: not what is asked for, but more of the same.
     """
 
     title: str
@@ -41,6 +42,7 @@ class PrintedTable:
     notes: tuple[str, ...]
     groups: tuple[tuple[str, Rate], ...] = ()
     values: tuple[tuple[str | float | None, ...], ...] = ()
+    in_annex: bool = False
 
     @property
     def name(self) -> str:
@@ -98,8 +100,13 @@ def print_tables(preset: Preset, schema: Schema, report: GroupReport | None) -> 
 
 
 def _every(preset: Preset, report: GroupReport) -> list[PrintedTable | MissingTable]:
+    """Combinations of attributes have many small groups: they stand in the annex, and those that are too small for a
+    ratio in the CSV alone."""
     pairs = ((table, rate) for table in report.tables for rate in preset.rates if _has(table, rate))
-    return [_print(preset, f"By {listed(table.attributes)}", table, rate) for table, rate in pairs]
+    return [
+        _print(preset, f"By {listed(table.attributes)}", table, rate, in_annex=len(table.attributes) > 1)
+        for table, rate in pairs
+    ]
 
 
 def _asked(
@@ -133,20 +140,22 @@ def _rate(group: GroupRates, rate: Asked) -> Rate | None:
     return group.selection if rate is Asked.SELECTION else group.scoring
 
 
-def _print(preset: Preset, title: str, table: GroupTable, asked: Asked) -> PrintedTable:
+def _print(preset: Preset, title: str, table: GroupTable, asked: Asked, *, in_annex: bool = False) -> PrintedTable:
     n_rows = sum(group.n_rows for group in table.groups)
     small = {id(group) for group in table.groups if group.n_rows < preset.least_share.value * n_rows}
     line = _Line(table, asked, frozenset(small))
     columns = [column for column in preset.columns if column is not TableColumn.SELECTED or asked is Asked.SELECTION]
     columns = columns if asked is Asked.SELECTION else [c for c in columns if c in _OF_SCORING]
     heads = ("Group", *(_head(column, asked) for column in columns))
-    rows = tuple((line.name(group), *(_CELLS[column](line, group) for column in columns)) for group in table.groups)
+    printed = [group for group in table.groups if not (in_annex and id(group) in small)]
+    rows = tuple((line.name(group), *(_CELLS[column](line, group) for column in columns)) for group in printed)
     values = (
         ("group", "n", "hits", "rate", "rate_low", "rate_high", "ratio", "is_compared"),
         *(line.values(group) for group in table.groups),
     )
-    groups = tuple((line.name(group), rate) for group in table.groups if (rate := _rate(group, asked)) is not None)
-    return PrintedTable(title, asked, heads, rows, tuple(_notes(preset, table, line)), groups, values)
+    groups = tuple((line.name(group), rate) for group in printed if (rate := _rate(group, asked)) is not None)
+    notes = tuple(_notes(preset, table, line, in_annex=in_annex))
+    return PrintedTable(title, asked, heads, rows, notes, groups, values, in_annex)
 
 
 _OF_SCORING = (TableColumn.N, TableColumn.SELECTED, TableColumn.RATE, TableColumn.INTERVAL, TableColumn.IMPACT_RATIO)
@@ -166,17 +175,20 @@ def _head(column: TableColumn, asked: Asked) -> str:
     }[column]
 
 
-def _notes(preset: Preset, table: GroupTable, line: _Line) -> list[str]:
+def _notes(preset: Preset, table: GroupTable, line: _Line, *, in_annex: bool) -> list[str]:
     notes = []
     names = listed(list(table.attributes))
     if table.n_unknown:
         notes.append(f"{counted(table.n_unknown, 'person', 'people')} of unknown {names} are in none of these groups.")
     else:
         notes.append(f"Nobody's {names} is unknown.")
-    left_out = [f"{line.name(group)} ({count(group.n_rows)})" for group in table.groups if id(group) in line.small]
-    if left_out:
-        least = f"{100 * preset.least_share.value:g} %"
-        who = listed(left_out, 12)
+    small = [group for group in table.groups if id(group) in line.small]
+    least = f"{100 * preset.least_share.value:g} %"
+    if small and in_annex:
+        rows = counted(sum(group.n_rows for group in small), "row")
+        notes.append(f"{counted(len(small), 'group')} with under {least} of the rows each, {rows}: in the CSV alone.")
+    elif small:
+        who = listed([f"{line.name(group)} ({count(group.n_rows)})" for group in small], 12)
         notes.append(
             f"Left out of the ratios, with under {least} of the rows: {who}. Source: {preset.least_share.source}."
         )

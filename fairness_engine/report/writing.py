@@ -40,7 +40,7 @@ def write_html(report: Report) -> str:
     pictures = {
         id(table): Markup(rate_bars(table.groups, _rate_name(table), with_four_fifths=with_line))  # noqa: S704
         for table in report.tables
-        if isinstance(table, PrintedTable) and len(table.groups) > 1
+        if isinstance(table, PrintedTable) and not table.in_annex and len(table.groups) > 1
     }
     proof = Markup(proof_bar(*report.proof)) if report.proof is not None else None  # noqa: S704 - as above
     html = (

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from fairness_engine.findings.finding import Evidence
 from fairness_engine.report.content import Author
@@ -126,6 +127,24 @@ def test_texts_of_people_are_texts(tmp_path: Path) -> None:
     assert "script" not in Cells(page).tags
     assert page.count(html_signs.escape("<script>")) >= 8
     assert "49" not in page.split("<title>")[1].split("</title>")[0]
+
+
+def test_what_is_long_stands_in_the_annex(tmp_path: Path) -> None:
+    """The document before it stays short: groups by several attributes and the lesser findings come after."""
+    store, review = assessed(tmp_path / "workspace", "credit_planted")
+    report, page = make_report(store, review, Wanted(find_preset("four-fifths")))[:2]
+    before, annex = page.split("<h1>Technical annex</h1>")
+    assert len(report.cards) > len(report.first_cards)
+    for number, card in enumerate(report.cards, 1):
+        told = f"<p>{escape(card.sentence)}</p>"
+        assert (told in before, told in annex) == (number <= 6, number > 6)
+        assert escape(card.title) in before
+    (both,) = report.annex_tables
+    assert both.title == "By age and sex"
+    assert f"<h3>{both.title}</h3>" in annex
+    assert f"<h3>{both.title}</h3>" not in before
+    n_rows = sum(int(str(line[1])) for line in both.values[1:])
+    assert len(both.rows) == sum(int(str(line[1])) >= 0.02 * n_rows for line in both.values[1:]) < len(both.values) - 1
 
 
 def test_people_can_be_left_out(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -33,7 +34,13 @@ idle.
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Several processes would each compile the same loops, and make the same runs: it is done once for all of them."""
+    """Several processes would each compile the same loops, and make the same runs: it is done once for all of them.
+    Signals that a shell ignores for what it starts in the background reach the commands that tests interrupt.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(config, "workerinput"):
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
         os.environ["XDG_RUNTIME_DIR"] = os.environ[FOLDER_VARIABLE]  # no fork server of an app that is open beside them

@@ -48,8 +48,12 @@ def _card(one: Evidence, found: Proxies, told: AttributeProxies) -> Finding:
     facts = []
     if found.shap is not None:
         carried = [(each.column, found.shap.shares.get(each.column, 0.0)) for each in strongest]
-        parts = listed([f"{name} {share(part)}" for name, part in carried])
-        facts.append(f"Of what moves the model's scores for {count(found.shap.n_people)} people: {parts}.")
+        whom = f"for {count(found.shap.n_people)} people"
+        if any(part > 0 for _, part in carried):
+            parts = listed([f"{name} {share(part)}" for name, part in carried])
+            facts.append(f"Of what moves the model's scores {whom}: {parts}.")
+        else:
+            facts.append(f"{'It moves' if len(carried) == 1 else 'They move'} none of the model's scores {whom}.")
     facts += [_difference(told, each) for each in told.differences[:3]]
     return Finding(
         key=f"proxy|{told.protected}",

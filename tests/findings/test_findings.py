@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fairness_engine.findings.evidence import Evidence as Judged
 from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
+from fairness_engine.findings.proxies import proxy_cards
 from fairness_engine.findings.summary import answer
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
@@ -156,3 +158,17 @@ def test_a_search_beside_no_scan_says_whom_it_found_and_that_this_is_no_share(tm
     assert found.cards[0].level is Level.FOUND
     assert found.cards[0].title == "Men, African-American fare worse"
     assert "nothing of this is a share of the population" in found.cards[0].sentence
+
+
+def test_a_proxy_that_moves_no_score_is_said_in_words_not_in_shares_of_nothing(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path / "workspace", "census_income_planted")
+    run = next(run for run in store.runs(review.id) if kinds.PROXIES.has(run.config))
+    results = kinds.results_of(store, run.id)
+    assert results.proxies is not None
+    assert results.proxies.shap is not None
+    still = replace(results.proxies.shap, shares=dict.fromkeys(results.proxies.shap.shares, 0.0))
+    (card, *_), _ = proxy_cards(
+        [Judged(run, replace(results, proxies=replace(results.proxies, shap=still)))], frozenset()
+    )
+    assert f"move none of the model's scores for {still.n_people:,} people." in card.facts[0]
+    assert "0 %" not in card.facts[0]

@@ -13,6 +13,7 @@ from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.report.bundle.contents import BUNDLE
 from fairness_engine.report.bundle.writing import write_bundle
 from fairness_engine.report.content import Author, Report, gather, lacks_figures
 from fairness_engine.report.presets import Preset
@@ -26,7 +27,6 @@ from fairness_engine.store.whole_files import exported_file
 
 HTML = "report.html"
 TABLES = "tables"
-BUNDLE = "bundle"
 _UNLIMITED = 2**62
 
 

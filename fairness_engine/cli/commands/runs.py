@@ -15,7 +15,7 @@ from fairness_engine.cli.request import open_store
 from fairness_engine.errors import RunError, SettingError, cut
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.self_test import Verdict, machine, try_walls
-from fairness_engine.report.bundle.contents import CRATE_FILE, is_bundle
+from fairness_engine.report.bundle.contents import BUNDLE, CRATE_FILE, is_bundle
 from fairness_engine.runs.adoption import lineage
 from fairness_engine.runs.clean_up import find_old, remove
 from fairness_engine.runs.queue import mark_crashed, start_queued
@@ -91,6 +91,7 @@ def _verify(options: argparse.Namespace) -> Outcome:
         raise RunError(
             f"What is verified is a run by its id, or a bundle by its folder, which holds '{CRATE_FILE}', but the "
             f"folder '{cut(options.run_id)}' does not."
+            + (f" Its report has a bundle beside it: name {named / BUNDLE}." if is_bundle(named / BUNDLE) else "")
         )
     return verify(store, find_run(store, options.run_id))
 

@@ -23,6 +23,8 @@ from fairness_engine.runs.kinds import Results, of_stored
 from fairness_engine.store.records import RunState
 from fairness_engine.store.run_config import RunConfig
 
+BUNDLE = "bundle"
+"""The folder beside a report."""
 CRATE_FILE = "ro-crate-metadata.json"
 ATTESTATION_FILE = "attestation.intoto.json"
 MODEL_CARD_FILE = "model-card.cdx.json"

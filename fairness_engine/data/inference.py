@@ -144,7 +144,8 @@ def suggest_protected(schema: Schema) -> tuple[str, ...]:
 
 
 def _guess_label(table: Table, columns: tuple[Column, ...]) -> str | None:
-    """By a usual name, best in the last place; else the last columns with few outcomes, two before more.
+    """By a usual name, best in the last place; else the last columns with few outcomes, two before more, but none that
+    is called sex, origin or age.
 
     ``None`` where a column called *label* has one outcome only: another column is not the label for that.
     """
@@ -156,14 +157,16 @@ def _guess_label(table: Table, columns: tuple[Column, ...]) -> str | None:
         return None
     sure = folded(words("label", "sure"))
     usual = {*sure, *folded(words("label", "usual"))}
+    personal = protected_words()[:3]
     last = [column.name for column in columns[-3:] if column.name in few]
+    unnamed = [name for name in last if not any(names_one_of(name, terms) for terms in personal)]
     surest = sorted((name for name in few if plain[name] in sure), key=lambda name: sure[plain[name]])
     ranked = [
         [name for name in last[-1:] if plain[name] in usual],
         surest[:1],
-        [name for name in last if few[name] == 2],
+        [name for name in unnamed if few[name] == 2],
         [name for name in few if plain[name] in usual],
-        last,
+        unnamed,
     ]
     return next((names[-1] for names in ranked if names), None)
 

@@ -338,8 +338,9 @@ class Schema:
             return self.names.index(name)
         except ValueError:
             known = cut(", ".join(self.names[:12]), MAX_LISTED) or "none"
+            remedy = "It is the label: choose another one." if name == self.label else "Check the spelling."
             raise SchemaError(
-                f"'{cut(name)}' must be a column that the model takes, but the inputs are: {known}. Check the spelling."
+                f"'{cut(name)}' must be a column that the model takes, but the inputs are: {known}. {remedy}"
             ) from None
 
     def column(self, name: str) -> Column:

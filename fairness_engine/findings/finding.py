@@ -126,6 +126,7 @@ class Tried:
         shows, does_not_show: a sentence each.
         run_ids: the evidence.
         level: of what it shows; ``None`` where it shows nothing.
+        is_of_people: it looked for people who are decided otherwise, not at groups or columns.
     """
 
     title: str
@@ -134,6 +135,7 @@ class Tried:
     does_not_show: str
     run_ids: tuple[str, ...]
     level: Level | None = None
+    is_of_people: bool = False
 
 
 class Evidence(StrEnum):

@@ -94,9 +94,12 @@ def _read(store: RunStore, review: Review, known: Sorted, ignored: frozenset[str
         *figure_cards,
         *proxy_cards,
     ]
-    tried = [
+    looks = [
         *people.tried_by(searches),
         *shares.tried_by_shares(known.of(ESTIMATE), known.of(COUNT), known.of(CERTIFY)),
+    ]
+    tried = [
+        *(replace(look, is_of_people=True) for look in looks),
         *rules_tried,
         *figures_tried,
         *proxies_tried,

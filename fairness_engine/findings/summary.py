@@ -52,8 +52,11 @@ def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str
         return [f"{people.title}."]
     if first[Subject.GROUP] is not None or first[Subject.FIGURES] is not None:
         return []
-    n_tried = sum(1 for tried in found.tried)
-    return [f"Nobody was found who is decided otherwise, in {counted(n_tried, 'look', 'looks')} that ended."]
+    n_looks = sum(tried.is_of_people for tried in found.tried)
+    if n_looks:
+        return [f"Nobody was found who is decided otherwise, in {counted(n_looks, 'look', 'looks')} that ended."]
+    others = [f"{tried.said.rstrip('.')}: {tried.shows[0].lower()}{tried.shows[1:]}" for tried in found.tried]
+    return ["Nobody has looked for people who are decided otherwise.", *others[:1]]
 
 
 def _whom(first: dict[Subject, Finding | None]) -> list[str]:

@@ -115,6 +115,8 @@ def test_two_outcomes_are_not_one_and_its_absence() -> None:
         ({"age": [1, 2, 3, 5], "grade": [1, 3, 2, 3]}, "grade", 1),
         ({"age": [1, 2, 3, 5], "level": ["u", "w", "v", "w"]}, "level", "w"),
         ({"class": ["a", "b", "a", "b"], "age": [1, 2, 3, 5], "survived": [0, 1, 1, 1]}, "survived", 1),
+        ({"hours": [1, 2, 3, 5], "level": ["u", "w", "v", "w"], "sex": ["f", "m", "f", "m"]}, "level", "w"),
+        ({"hours": [1.5, 2.5, 3.5, 5.5], "rate": [0.1, 0.2, 0.3, 0.4], "race": ["a", "b", "a", "b"]}, None, None),
         ({"age": [1, 2, 3, 5], "label": ["y", "y", "y", "y"]}, None, None),
         ({"age": [1, 2, 3, 5]}, None, None),
         ({"age": [0.1, 0.2, 0.3, 0.5], "size": [0.1, 0.2, 0.3, 0.6]}, None, None),

@@ -172,3 +172,13 @@ def test_a_proxy_that_moves_no_score_is_said_in_words_not_in_shares_of_nothing(t
     )
     assert f"move none of the model's scores for {still.n_people:,} people." in card.facts[0]
     assert "0 %" not in card.facts[0]
+
+
+def test_rates_alone_are_no_look_for_people(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = assess(store, review_of(store, "marketing_ignores_protected", ("sex",)), (Evidence.FIGURES,))
+    first, second, *_ = answer(findings_of(store, review))
+    assert first == "Nobody has looked for people who are decided otherwise."
+    assert second.startswith("Groups by ")
+    review = assess(store, review, (Evidence.SCAN,))
+    assert answer(findings_of(store, review))[0] == "Nobody was found who is decided otherwise, in 1 look that ended."

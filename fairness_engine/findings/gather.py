@@ -129,15 +129,15 @@ def _narrowed_tried(tried: Tried, where: str) -> Tried:
 
 
 def favourable_name(schema: Schema | None) -> str:
-    """What the outcome that is good for the person is called."""
+    """What the outcome that is good for the person is called, as in a sentence."""
     if schema is None or schema.favourable is None:
-        return "favourable"
+        return "the favourable outcome"
     text = str(schema.favourable)
     label = next((column for column in schema.columns if column.name == schema.label), None)
     if label is not None and label.codes:
         by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
         text = by_code.get(text, text)
-    return f"{label.name}: {text}" if label is not None and text.strip().casefold() in _CLAIMS else text
+    return f"“{label.name}: {text}”" if label is not None and text.strip().casefold() in _CLAIMS else f"“{text}”"
 
 
 def ignored_by(review: Review, known: Sorted) -> frozenset[str]:

@@ -82,9 +82,7 @@ def _values(result: RuleResult, position: int, i: int) -> set[int]:
 
 
 def _through_others(one: Evidence, result: RuleResult, position: int, favourable: str) -> Tried:
-    said = (
-        f"The largest difference: {sentence(result, position, f'“{favourable}”')}, {interval_text(result, position)}."
-    )
+    said = f"The largest difference: {sentence(result, position, favourable)}, {interval_text(result, position)}."
     return Tried(
         "Rule sets of attributes that no decision depends on",
         said,
@@ -103,7 +101,7 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
     n_rows = int(scored.n_rows[position])
     score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
     joint = f"the interval holds for all {counted(len(scored), 'group')} tried together" if len(scored) > 1 else ""
-    said = f"{_capital(sentence(result, position, f'“{favourable}”'))}. "
+    said = f"{_capital(sentence(result, position, favourable))}. "
     said += f"The difference is {interval_text(result, position)}{f'; {joint}' if joint and low != high else ''}."
     facts = [
         f"{count(n_rows)} of the {count(result.n_rows)} {people} are in this group ({share(n_rows / result.n_rows)})."
@@ -119,7 +117,7 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
         key=f"rule|{who}"[:MAX_KEY],
         subject=Subject.GROUP,
         level=Level.RULE,
-        title=f"{_capital(who)}: {100 * score:.1f} points less often “{favourable}”",
+        title=f"{_capital(who)}: {100 * score:.1f} points less often {favourable}",
         sentence=said,
         n=int(scored.n_inside[position] + scored.n_outside[position]),
         population=f"{people} of the data",
@@ -198,7 +196,7 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
     own, other = group.selection, best.selection
     names = group_name(table, group), group_name(table, best)
     said = _capital(
-        f"{names[0]}: {share(own.share, own.low, own.high)} get “{favourable}” ({count(own.n_hits)} of "
+        f"{names[0]}: {share(own.share, own.low, own.high)} get {favourable} ({count(own.n_hits)} of "
         f"{count(own.n)}), {names[1]}: {share(other.share, other.low, other.high)} ({count(other.n_hits)} "
         f"of {count(other.n)}). Impact ratio {impact.value:.2f} ({impact.low:.2f} to {impact.high:.2f}): all of the "
         f"interval lies below {FOUR_FIFTHS:g}, a convention and no law."

@@ -117,7 +117,7 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         who = words_of_rules(one.run.config.schema, group.worse)
         unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
         facts.append(
-            f"With all else equal, {who} {unlike} (not “{favourable}”) in {share(harmed)} of these cases, the other "
+            f"With all else equal, {who} {unlike} (not {favourable}) in {share(harmed)} of these cases, the other "
             f"protected values in {share(others)}."
         )
     return tuple(facts)

@@ -48,6 +48,8 @@ def detect_format(path: Path, name: str) -> FileFormat:
     """
     if (path / "saved_model.pb").exists():
         raise refusal(path.name, b"", ("saved_model.pb",)) or ModelError(SUPPORTED)
+    if not path.exists():
+        raise ModelError(f"The file of the model '{name[:80]}' is not there any more. Add it again.")
     if not path.is_file():
         raise ModelError(f"The model must be one file, but '{name[:80]}' is none. {SUPPORTED}")
     size = path.stat().st_size

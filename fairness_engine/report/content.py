@@ -259,12 +259,12 @@ def _question(review: Review) -> str:
     names = listed(list(review.scope.protected), most=6)
     favourable = favourable_name(review.schema)
     if review.model_id is None:
-        return f"Do the recorded decisions give “{favourable}” to some groups by {names} less often than to others?"
+        return f"Do the recorded decisions give {favourable} to some groups by {names} less often than to others?"
     linked = [link.column for link in review.scope.links]
     more = f" (and {listed(linked)} with it)" if linked else ""
     return (
         f"Does the model decide people otherwise when nothing but {names}{more} changes, and do groups by {names} get "
-        f"“{favourable}” less often than others?"
+        f"{favourable} less often than others?"
     )
 
 

@@ -113,14 +113,15 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
             f"Shares are of {count(int(scored.n_inside[position]))} samples inside and "
             f"{count(int(scored.n_outside[position]))} outside."
         )
+    n = int(scored.n_inside[position] + scored.n_outside[position])
     return Finding(
         key=f"rule|{who}"[:MAX_KEY],
         subject=Subject.GROUP,
         level=Level.RULE,
         title=f"{_capital(who)}: {100 * score:.1f} points less often {favourable}",
         sentence=said,
-        n=int(scored.n_inside[position] + scored.n_outside[position]),
-        population=f"{people} of the data",
+        n=n,
+        population=f"{people} of the data" if n == result.n_rows else f"samples of the data's {people}",
         run_ids=(one.run.id,),
         action=Action(Place.GROUPS, one.run.id, "See the group", position + 1),
         figure=Figure(score, low, high),
@@ -235,13 +236,17 @@ def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[Gro
     quiet = [table for table in tables if table not in through_others]
     if quiet:
         names = listed([" and ".join(table.attributes) for table in quiet])
-        passed = [table for table in quiet if table.verdict is FigureVerdict.PASS]
+        passed = [" and ".join(table.attributes) for table in quiet if table.verdict is FigureVerdict.PASS]
+        if len(passed) == len(quiet):
+            shows = "Every group that is compared reaches four fifths for certain."
+        else:
+            shows = "No impact ratio lies below four fifths for certain"
+            shows += f"; all of {listed(passed)} reach them for certain." if passed else "."
         tried.append(
             Tried(
                 "Group figures",
                 f"Groups by {names}, {counted(one.run.n_tried, 'row')}.",
-                "No impact ratio lies below four fifths for certain"
-                + (f"; {len(passed)} of {len(quiet)} tables pass for certain." if passed else "."),
+                shows,
                 "That groups are treated alike: small groups settle nothing, and a rate says nothing of individuals.",
                 (one.run.id,),
                 Level.ESTIMATED,
@@ -249,7 +254,7 @@ def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[Gro
         )
     if through_others:
         worst = [(table, *_worst(table)) for table in through_others]
-        names = listed([f"{group_name(table, group)} {impact.value:.2f}" for table, group, impact in worst])
+        names = listed([f"{group_name(table, group)} ({impact.value:.2f})" for table, group, impact in worst])
         tried.append(
             Tried(
                 "Group figures of attributes that no decision depends on",

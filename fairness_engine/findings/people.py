@@ -63,7 +63,7 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
         title=_title(one, group, where),
         sentence=sentence,
         n=group.n,
-        population=f"{who} of the data",
+        population=f"people of the data with {where}" if where else "people of the data",
         run_ids=(one.run.id,),
         action=Action(Place.PAIRS, one.run.id, "See these people"),
         figure=figure,

@@ -62,7 +62,7 @@ def _card(one: Evidence, found: Proxies, told: AttributeProxies) -> Finding:
         title=f"{names} {'tells' if len(told.strongest) == 1 else 'tell'} {told.protected}",
         sentence=sentence[0].upper() + sentence[1:],
         n=told.n_held_out,
-        population="rows of the data",
+        population="rows of the data that were not learnt from",
         run_ids=(one.run.id,),
         action=Action(Place.RUN, one.run.id, "See how it was measured"),
         figure=Figure(together.value, together.low, together.high),

@@ -17,6 +17,11 @@ _WHOM = {
     "uniform": "all individuals of the domain",
     "perturbed": "the data's people with one value moved",
 }
+_OF = {
+    "data": "people of the data",
+    "uniform": "individuals drawn from the domain",
+    "perturbed": "people of the data with one value moved",
+}
 _DRAWN = {
     "data": "drawn from the data's rows",
     "uniform": "drawn evenly from the domain",
@@ -85,7 +90,7 @@ def _card(
         title=f"{share(figure.value)} of {_WHOM[distribution]} are decided otherwise when {one.nothing_but} changes",
         sentence=sentence,
         n=n,
-        population=_WHOM[distribution],
+        population=_OF[distribution],
         run_ids=(one.run.id,),
         action=Action(Place.PAIRS if is_scan(one) else Place.RUN, one.run.id, "See how it was measured"),
         figure=figure,
@@ -117,7 +122,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
             title=f"Counted one by one: {share(found.share)} of all individuals are decided otherwise",
             sentence=said,
             n=found.n_individuals,
-            population="all individuals of the domain",
+            population="individuals, all of the domain",
             run_ids=(one.run.id,),
             action=Action(Place.RUN, one.run.id, "See the count"),
             figure=Figure(found.share, found.share, found.share),
@@ -161,15 +166,15 @@ def _proof_card(one: Evidence, found: Certification) -> Finding:
         )
     else:
         sentence = f"{texts[1]} of {everybody} get another decision when {one.nothing_but} changes."
-    least = bounded_share(found.falsified)
+    least = f"at least {bounded_share(found.falsified)}" if found.undecided > 0 else texts[1]
     return Finding(
         key=f"proof|{','.join(one.scope.changing)}|{found.weights}",
         subject=Subject.PROOF,
         level=Level.PROVED,
-        title=f"Proved: at least {least} of all individuals are decided otherwise when {one.nothing_but} changes",
+        title=f"Proved: {least} of all individuals are decided otherwise when {one.nothing_but} changes",
         sentence=sentence,
         n=found.boxes,
-        population=everybody,
+        population=f"boxes that hold {everybody}",
         run_ids=(one.run.id,),
         action=Action(Place.CERTIFICATION, one.run.id, "See what is proved"),
         figure=Figure(found.falsified, found.falsified, min(1.0, found.falsified + found.undecided)),

@@ -215,6 +215,7 @@ def gather(
         [_column(column, review) for column in review.schema.inputs],
         _balance(figures),
         list(PROTECTIONS.items()),
+        (*LIMITS, *_rows_that_miss_cells(figures)),
     )
 
 
@@ -260,10 +261,12 @@ def _question(review: Review) -> str:
     favourable = favourable_name(review.schema)
     if review.model_id is None:
         return f"Do the recorded decisions give {favourable} to some groups by {names} less often than to others?"
+    *others, last = review.scope.protected
+    any_of = f"{', '.join(others)} or {last}" if others else last
     linked = [link.column for link in review.scope.links]
     more = f" (and {listed(linked)} with it)" if linked else ""
     return (
-        f"Does the model decide people otherwise when nothing but {names}{more} changes, and do groups by {names} get "
+        f"Does the model decide people otherwise when nothing but {any_of}{more} changes, and do groups by {names} get "
         f"{favourable} less often than others?"
     )
 
@@ -321,6 +324,17 @@ def _balance(figures: GroupReport | None) -> list[tuple[str, str, str, str]]:
                 lines.append((name, group.labels[0], count(group.n_rows), share(group.n_rows / n)))
             lines.append((name, "unknown", count(table.n_unknown), ""))
     return lines
+
+
+def _rows_that_miss_cells(figures: GroupReport | None) -> list[str]:
+    """Why the runs of one report speak of different numbers of rows; nothing where they do not."""
+    if figures is None or not figures.n_incomplete:
+        return []
+    n, n_rows = figures.n_incomplete, figures.n_rows
+    return [
+        f"Of {counted(n_rows, 'row')} {count(n)} {'misses' if n == 1 else 'miss'} a cell. Rates by group, estimates "
+        f"and proxies speak of them too; searches, rule sets and proofs of the {count(n_rows - n)} complete ones."
+    ]
 
 
 def _proof(known: Sorted) -> tuple[float, float, float, tuple[str, str, str]] | None:

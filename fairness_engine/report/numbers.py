@@ -18,6 +18,8 @@ from fairness_engine.telling.wording import count, share
 MAX_RULE_SETS = 20
 MAX_GROUPS = 60
 MAX_COLUMNS = 12
+_MAX_WRITTEN = 10**15
+"""Individuals that are written as a number; of more their number says nothing."""
 LEAST_SHARE = 0.02
 """Of the rows, that a group of more than one attribute must have: there are many, and most are small."""
 
@@ -118,10 +120,12 @@ def _of_proof(one: Evidence) -> Iterator[Number]:
     found = one.results.certification
     if found is None:
         return
+    individuals = found.n_individuals
+    n_all = None if individuals is None or individuals >= _MAX_WRITTEN else int(individuals)
     for name in ("certified", "falsified", "undecided"):
         value = getattr(found, name)
         what, text, place = f"Certification: {name}", f"{100 * value:.6g} %", f"certification.{name}"
-        yield _number(one, Level.PROVED, what, text, value, place, found.boxes)
+        yield _number(one, Level.PROVED, what, text, value, place, n_all)
     rows = found.data_rows
     for name in ("certified", "falsified", "undecided") if rows is not None and rows.n else ():
         n = getattr(rows, name)

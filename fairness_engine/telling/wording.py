@@ -59,7 +59,7 @@ def share(value: float, low: float | None = None, high: float | None = None) -> 
 def proved_shares(certified: float, falsified: float, undecided: float) -> tuple[str, str, str]:
     """Three shares of one whole: what is proved rounded down, what is open rounded up, so that they add up as written.
 
-    Where nothing is open they are written with as many decimals more as make what is lost by rounding small.
+    Where nothing is open the two that are left are rounded to the nearest, with a decimal more where they need it.
 
     Args:
         certified, falsified, undecided: 0 to 1, together 1.
@@ -69,9 +69,11 @@ def proved_shares(certified: float, falsified: float, undecided: float) -> tuple
         return bounded_share(certified), bounded_share(falsified), bounded_share(undecided, is_upper=True)
     decimals = max(_decimals(certified), _decimals(falsified), min(_OPEN_DECIMALS, _decimals(undecided)))
     proved, scale = _rounded_down(parts[:2], decimals)
-    while undecided == 0 and sum(proved) < scale and decimals < _MAX_DECIMALS:
-        decimals += 1
-        proved, scale = _rounded_down(parts[:2], decimals)
+    if undecided == 0 and sum(proved) < scale:
+        decimals = min(_MAX_DECIMALS, decimals + 1)
+        scale = 10 ** (decimals + 2)
+        n_falsified = round(falsified * scale)
+        proved = [scale - n_falsified, n_falsified]
     rest = scale - sum(proved) if undecided else 0
     first, second, third = (f"{_percent(n / scale, decimals)} %" if n else "0 %" for n in (*proved, rest))
     return first, second, third

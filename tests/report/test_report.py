@@ -27,9 +27,10 @@ from fairness_engine.report.presets import find_preset, preset_names
 from fairness_engine.report.tables import MissingTable, PrintedTable
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.records import DecisionKind, Review
+from fairness_engine.store.records import DecisionKind, FileRole, Review
 from fairness_engine.store.store import RunStore
-from findings_cases import assess, assessed, review_of, without_model
+from fairness_engine.telling.wording import THIN_SPACE
+from findings_cases import SAMPLES, assess, assessed, review_of, without_model
 
 MADE = datetime(2026, 11, 26, 3, 0, tzinfo=UTC)
 
@@ -248,7 +249,6 @@ def _raw_review(workspace: Path, folder: Path, protected: tuple[str, ...]) -> tu
     from fairness_engine.data.inference import infer_schema
     from fairness_engine.data.table import read_table
     from fairness_engine.oracle.domain import Scope
-    from fairness_engine.store.records import FileRole
 
     store = RunStore(workspace)
     schema = replace(infer_schema(read_table(folder / "data.csv")), label="two_year_recid", favourable="no")
@@ -270,6 +270,20 @@ def test_scoring_rates_are_above_the_median_of_all(tmp_path: Path) -> None:
 
 
 # --- what is missing ------------------------------------------------------------------------------
+
+
+def test_runs_of_more_and_of_fewer_rows_are_explained(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = without_model(store)
+    sample, _ = SAMPLES["census_income_planted"]
+    head, *lines = sample.data.read_text().splitlines()
+    lines[:7] = [line[line.index(",") :] for line in lines[:7]]
+    (tmp_path / "holes.csv").write_text("\n".join([head, *lines]))
+    data = store.add_file(tmp_path / "holes.csv", "holes.csv", FileRole.DATA)
+    review = assess(store, store.save_review(replace(review, data_id=data.id)), (Evidence.FIGURES,))
+    page = html_of(store, review).replace(THIN_SPACE, ",")
+    assert "Of 5,000 rows 7 miss a cell." in page
+    assert "the 4,993 complete ones" in page
 
 
 def test_a_role_that_the_data_has_not_is_said(tmp_path: Path) -> None:

@@ -191,6 +191,9 @@ def test_what_is_proved_and_what_is_open_add_up_as_they_are_written(seed: int) -
 
 def test_where_nothing_is_open_the_two_add_up() -> None:
     assert wording.proved_shares(0.325, 0.675, 0.0) == ("32.5 %", "67.5 %", "0 %")
+    assert wording.proved_shares(0.5641025, 0.4358975, 0.0) == ("56.4 %", "43.6 %", "0 %")
+    assert wording.proved_shares(1 / 3, 2 / 3, 0.0) == ("33.3 %", "66.7 %", "0 %")
+    assert wording.proved_shares(0.99998766, 0.00001234, 0.0) == ("99.9988 %", "0.0012 %", "0 %")
     assert wording.proved_shares(1.0, 0.0, 0.0) == ("100 %", "0 %", "0 %")
     assert wording.proved_shares(0.0, 0.0, 1.0) == ("0 %", "0 %", "100 %")
     assert wording.proved_shares(0.9999999, 0.0, 1e-7) == ("above 99.9999 %", "0 %", "below 0.0001 %")

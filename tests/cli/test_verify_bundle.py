@@ -169,7 +169,7 @@ def test_a_bundle_is_named_by_its_folder(tmp_path: Path, capsys: pytest.CaptureF
     assert "or a bundle by its folder, which holds 'ro-crate-metadata.json'" in said(str(tmp_path))
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / "ro-crate-metadata.json").touch()
-    assert f"does not. Its report has a bundle beside it: name {tmp_path / 'bundle'}." in said(str(tmp_path))
+    assert "does not. Its report has a bundle beside it: name its folder 'bundle'." in said(str(tmp_path))
     assert "There is no run 'abc'" in said("abc")
     assert "'abc' is no bundle" in said("abc", "--data", "x.csv")
 

@@ -91,7 +91,7 @@ def _verify(options: argparse.Namespace) -> Outcome:
         raise RunError(
             f"What is verified is a run by its id, or a bundle by its folder, which holds '{CRATE_FILE}', but the "
             f"folder '{cut(options.run_id)}' does not."
-            + (f" Its report has a bundle beside it: name {named / BUNDLE}." if is_bundle(named / BUNDLE) else "")
+            + (f" Its report has a bundle beside it: name its folder '{BUNDLE}'." if is_bundle(named / BUNDLE) else "")
         )
     return verify(store, find_run(store, options.run_id))
 

@@ -46,19 +46,26 @@ def rule_cards(
             result = stored_rules(store, one.run.id)
         except RunError:
             continue
-        scored = result.scored
-        is_own = (scored.head == np.arange(len(scored))) | (scored.head < 0)
-        certain = np.flatnonzero(is_own & scored.is_harmed & (scored.low >= LEAST_DIFFERENCE) & (scored.is_rest == 0))
-        if not len(certain):
+        certain = certain_rule_sets(result)
+        if not certain:
             tried.append(_no_rule(one, result))
         elif settings.source is Source.MODEL and set(one.scope.protected) <= ignored:
-            tried.append(_through_others(one, result, int(certain[0]), favourable))
+            tried.append(_through_others(one, result, certain[0], favourable))
         else:
-            cards += [_rule_card(one, result, position, favourable) for position in _apart(result, certain.tolist())]
+            cards += [_rule_card(one, result, position, favourable) for position in apart(result, certain)]
     return cards, tried
 
 
-def _apart(result: RuleResult, positions: list[int]) -> list[int]:
+def certain_rule_sets(result: RuleResult) -> list[int]:
+    """Positions of the groups that fare worse for certain, the highest first."""
+    scored = result.scored
+    is_own = (scored.head == np.arange(len(scored))) | (scored.head < 0)
+    is_certain = is_own & scored.is_harmed & (scored.low >= LEAST_DIFFERENCE) & (scored.is_rest == 0)
+    found: list[int] = np.flatnonzero(is_certain).tolist()
+    return found
+
+
+def apart(result: RuleResult, positions: list[int]) -> list[int]:
     """A few of the highest rule sets, without those that hold, or are held by, one before: they say less of the same
     people.
     """
@@ -111,7 +118,7 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
     else:
         facts.append(
             f"Shares are of {count(int(scored.n_inside[position]))} samples inside and "
-            f"{count(int(scored.n_outside[position]))} outside."
+            f"{count(int(scored.n_outside[position]))} outside: rows with another attribute moved by a unit."
         )
     n = int(scored.n_inside[position] + scored.n_outside[position])
     return Finding(
@@ -242,6 +249,13 @@ def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[Gro
         else:
             shows = "No impact ratio lies below four fifths for certain"
             shows += f"; all of {listed(passed)} reach them for certain." if passed else "."
+            below = [
+                f"{group_name(table, group)} ({impact.value:.2f})"
+                for table in quiet
+                for group in table.groups
+                if (impact := group.impact) is not None and impact.value < FOUR_FIFTHS
+            ]
+            shows += f" Below them, but not for certain: {listed(below, most=6)}." if below else ""
         tried.append(
             Tried(
                 "Group figures",

@@ -28,6 +28,8 @@ def is_scan(one: Evidence) -> bool:
 
 
 # --- for whom -----------------------------------------------------------------------------------
+ALL_ELSE_EQUAL = "With all else equal"
+"""How the fact begins that says how often which protected values fare worse."""
 
 
 def whom_cards(searches: list[Evidence], favourable: str) -> list[Finding]:
@@ -117,7 +119,7 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         who = words_of_rules(one.run.config.schema, group.worse)
         unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
         facts.append(
-            f"With all else equal, {who} {unlike} (not {favourable}) in {share(harmed)} of these cases, the other "
+            f"{ALL_ELSE_EQUAL}, {who} {unlike} (not {favourable}) in {share(harmed)} of these cases, the other "
             f"protected values in {share(others)}."
         )
     return tuple(facts)

@@ -45,6 +45,8 @@ def _card(one: Evidence, found: Proxies, told: AttributeProxies) -> Finding:
         f"({together.low:.2f} to {together.high:.2f}), on {count(told.n_held_out)} rows that were not learnt from: "
         f"{listed([_tells(each, told.measure) for each in strongest])}."
     )
+    if together.value < strongest[0].tells.value:
+        sentence += " Together they tell less than one alone: of many columns less is learnt from the same rows."
     facts = []
     if found.shap is not None:
         carried = [(each.column, found.shap.shares.get(each.column, 0.0)) for each in strongest]

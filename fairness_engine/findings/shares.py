@@ -12,6 +12,8 @@ from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.telling.wording import bounded_share, count, counted, magnitude, proved_shares, share
 
+OF_POSSIBLE = "With two people who could exist"
+"""How the fact begins that says the share among those whose pair could be real."""
 _WHOM = {
     "data": "the data's people",
     "uniform": "all individuals of the domain",
@@ -51,14 +53,12 @@ def share_cards(estimates: list[Evidence], scans: list[Evidence]) -> list[Findin
 def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
     is_exact = found.low == found.high
     said = f"{_text(found)} of {_WHOM[distribution]} get another decision when {one.nothing_but} changes: "
-    said += f"{count(found.n_hits)} of {counted(found.n, 'person', 'people')} {_DRAWN[distribution]}"
-    said += "; these are all there are, so there is no interval." if is_exact else "."
+    said += f"{count(found.n_hits)} of {counted(found.n, 'person', 'people')}"
+    said += ", who are all there are, so there is no interval." if is_exact else f" {_DRAWN[distribution]}."
     facts = []
     plausible = one.results.plausible_share
     if plausible is not None and plausible.n:
-        facts.append(
-            f"With two people who could exist: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}."
-        )
+        facts.append(f"{OF_POSSIBLE}: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}.")
     return _card(
         one, f"share|{distribution}", Figure(found.share, found.low, found.high), found.n, said, facts, distribution
     )
@@ -114,7 +114,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
         plausible = found.plausible
         facts = []
         if plausible is not None and plausible.n:
-            facts.append(f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)}.")
+            facts.append(f"{OF_POSSIBLE}: {count(plausible.n_hits)} of {count(plausible.n)}.")
         cards[one.scope.changing] = Finding(
             key=f"count|{','.join(one.scope.changing)}",
             subject=Subject.PROOF,

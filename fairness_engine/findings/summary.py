@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
+from fairness_engine.findings.people import ALL_ELSE_EQUAL
+from fairness_engine.findings.shares import OF_POSSIBLE
 from fairness_engine.telling.wording import count, counted
 
+_MOST = 4
+"""Sentences, beside the one that says what is missing."""
 _MISSING = {
     Evidence.SCAN: "the data's people one by one",
     Evidence.SEARCH: "people beyond the data",
@@ -22,18 +26,19 @@ def answer(found: Findings) -> list[str]:
         return ["Nothing was looked at yet."]
     first = {subject: _first(found, subject) for subject in Subject}
     said = [*_how_many(found, first), *_whom(first)]
-    group = first[Subject.GROUP] or first[Subject.FIGURES]
+    group, proof = first[Subject.GROUP], first[Subject.PROOF]
+    rates = [card for card in found.cards if card.subject is Subject.FIGURES]
     if group is not None:
-        said.append(f"{_ended(group.sentence)}")
-    proof = first[Subject.PROOF]
+        said.append(_ended(group.sentence))
     if proof is not None:
         said.append(f"{proof.title}.")
+    said += [_ended(card.sentence) for card in rates[: _MOST - len(said)]]
     if not found.cards:
         proved = [tried for tried in found.tried if tried.level is Level.PROVED]
         said += [tried.shows for tried in proved[:1]]
         through = [tried for tried in found.tried if tried.title.endswith("no decision depends on")]
         said += [f"Groups differ all the same: {tried.said[0].lower()}{tried.said[1:]}" for tried in through[:1]]
-    said = said[:4]
+    said = said[:_MOST]
     if found.missing:
         names = [_MISSING[evidence] for evidence in found.missing]
         said.append(f"Not looked at: {', '.join(names)}.")
@@ -47,7 +52,8 @@ def _first(found: Findings, subject: Subject) -> Finding | None:
 def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str]:
     share, people = first[Subject.SHARE], first[Subject.PEOPLE]
     if share is not None:
-        return [_ended(share.sentence)]
+        limits = [fact[:1].lower() + fact[1:] for fact in share.facts if fact.startswith(OF_POSSIBLE)]
+        return [f"{_ended(share.sentence).rstrip('.')}; {limits[0]}" if limits else _ended(share.sentence)]
     if people is not None:
         return [f"{people.title}."]
     if first[Subject.GROUP] is not None or first[Subject.FIGURES] is not None:
@@ -63,8 +69,10 @@ def _whom(first: dict[Subject, Finding | None]) -> list[str]:
     whom = first[Subject.WHOM]
     if whom is None:
         return []
-    figure = f" ({count(round(100 * whom.figure.value))} % of them are affected)" if whom.figure is not None else ""
-    return [f"{whom.title}{figure if ', with ' in whom.title else ''}."]
+    if whom.figure is not None and ", with " in whom.title:
+        return [f"{whom.title}: {count(round(100 * whom.figure.value))} % of everybody like that are affected."]
+    compared = [fact[:1].lower() + fact[1:] for fact in whom.facts if fact.startswith(ALL_ELSE_EQUAL)]
+    return [f"{whom.title}: {compared[0]}" if compared else f"{whom.title}."]
 
 
 def _ended(sentence: str) -> str:

@@ -10,7 +10,8 @@ from fairness_engine.telling.wording import share
 
 _WIDTH = 720
 _NAMES = 240
-_VALUES = 60
+_VALUES = 58
+_RIGHT = 24
 _LINE = 17
 _BAR = 11
 _TOP = 8
@@ -19,7 +20,7 @@ MAX_BARS = 24
 
 
 def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths: bool = False) -> str:
-    """A bar a group with its 95 % interval; the line is four fifths of the highest rate.
+    """A bar a group with its 95 % interval, on a scale from 0 to 100 %; the line is four fifths of the highest rate.
 
     Args:
         groups: name and rate of each; of many those with the highest and the lowest rates are drawn.
@@ -30,8 +31,8 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths
     top = _TOP_WITH_WORDS if with_four_fifths else _TOP
     bottom = top + _LINE * len(drawn)
     is_cut = len(drawn) < len(groups)
-    height = bottom + (24 if is_cut else 4)
-    scale = (_WIDTH - _NAMES - _VALUES) / max(0.05, *(rate.high for _, rate in drawn))
+    height = bottom + (40 if is_cut else 20)
+    scale = _WIDTH - _NAMES - _RIGHT
     best = max(rate.share for _, rate in drawn)
     parts = [_open(height, f"{what} by group with 95 % intervals", size=11)]
     for i, (name, rate) in enumerate(drawn):
@@ -40,11 +41,11 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths
         low, high = _NAMES + scale * rate.low, _NAMES + scale * rate.high
         middle = y + _BAR / 2
         parts.append(
-            f'<text x="{_NAMES - 8}" y="{y + 10}" text-anchor="end">{escape(_cut(name))}</text>'
+            f'<text x="{_NAMES - _VALUES}" y="{y + 10}" text-anchor="end">{escape(_cut(name))}</text>'
+            f'<text x="{_NAMES - 8}" y="{y + 10}" text-anchor="end" font-weight="600">{share(rate.share)}</text>'
             f'<rect x="{_NAMES}" y="{y}" width="{max(0.5, end - _NAMES):.1f}" height="{_BAR}" fill="#c9d6e2"/>'
             f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8" '
             'stroke="#000" stroke-width="1.2"/>'
-            f'<text x="{max(high, end) + 6:.1f}" y="{y + 10}">{share(rate.share)}</text>'
         )
     if with_four_fifths and best > 0:
         x = _NAMES + scale * FOUR_FIFTHS * best
@@ -53,9 +54,15 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths
             f'<text x="{x:.1f}" y="{top - 10}" text-anchor="middle">four fifths of the highest (a convention)</text>'
         )
     parts.append(f'<path d="M{_NAMES} {top - 4}V{bottom}" stroke="#000"/>')
+    for percent in (0, 25, 50, 75, 100):
+        x = _NAMES + scale * percent / 100
+        parts.append(
+            f'<path d="M{x:.1f} {bottom}v3" stroke="#000"/>'
+            f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle" font-size="9.5">{percent} %</text>'
+        )
     if is_cut:
         text = f"{len(drawn)} of {len(groups)} groups: the highest and the lowest"
-        parts.append(f'<text x="{_NAMES}" y="{bottom + 18}">{text}</text>')
+        parts.append(f'<text x="{_NAMES}" y="{bottom + 32}">{text}</text>')
     return "".join([*parts, "</svg>"])
 
 

@@ -94,6 +94,7 @@ class Report:
         preset: which law or standard it follows.
         made: when.
         with_people: whether people are printed; some may be real.
+        n_retrained: retrainings, whatever they came to.
     """
 
     preset: Preset
@@ -115,6 +116,7 @@ class Report:
     files: list[PrintedFile]
     columns: list[tuple[str, ...]]
     balance: list[tuple[str, str, str, str]]
+    n_retrained: int = 0
     protections: list[tuple[str, str]] = field(default_factory=list)
     limits: tuple[str, ...] = LIMITS
     meanings: dict[str, str] = field(default_factory=lambda: {level.value: text for level, text in MEANINGS.items()})
@@ -153,6 +155,28 @@ class Report:
     def tried(self) -> tuple[Tried, ...]:
         """What found nothing."""
         return self.findings.tried[:MAX_TRIED]
+
+    @property
+    def levels(self) -> set[str]:
+        """Of evidence, that the findings have."""
+        return {card.level.value for card in self.cards}
+
+    @property
+    def versions(self) -> str:
+        """Of all runs, where they are the same; empty where they are not."""
+        known = {run.versions for run in self.runs}
+        return known.pop() if len(known) == 1 else ""
+
+    @property
+    def compared(self) -> list[str]:
+        """Which values of protected attributes are compared, where it is not all of them."""
+        assert self.review.schema is not None, "checked by whoever gathers"
+        assert self.review.scope is not None, "checked by whoever gathers"
+        texts = {name: self.review.schema.column(name).text for name in self.review.scope.bins}
+        return [
+            f"Values of {name} that are compared: {listed([texts[name](value) for value in values], most=12)}."
+            for name, values in self.review.scope.bins.items()
+        ]
 
     @property
     def mitigation(self) -> list[Finding]:
@@ -214,6 +238,7 @@ def gather(
         files,
         [_column(column, review) for column in review.schema.inputs],
         _balance(figures),
+        len(known.of(kinds.RETRAIN)),
         list(PROTECTIONS.items()),
         (*LIMITS, *_rows_that_miss_cells(figures)),
     )
@@ -303,6 +328,8 @@ def _column(column: Column, review: Review) -> tuple[str, ...]:
     assert review.schema is not None, "checked"
     assert review.scope is not None, "checked"
     role = "protected" if column.name in review.scope.protected else "input"
+    if column.name in (review.fit or {}).get("not_taken", ()):
+        role += ", which the model does not take"
     linked = [link.protected for link in review.scope.links if link.column == column.name]
     role = f"linked to {linked[0]}" if linked else role
     values = (

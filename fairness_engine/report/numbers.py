@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Level
+from fairness_engine.findings.groups import apart, certain_rule_sets
 from fairness_engine.findings.people import technique_title
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
@@ -140,10 +141,14 @@ def _of_proof(one: Evidence) -> Iterator[Number]:
 
 
 def rule_sets_of(store: RunStore, one: Evidence) -> tuple[RuleResult, list[int]]:
-    """The rule sets of a run, and the positions of those that are printed: the highest that are no near duplicate."""
+    """The rule sets of a run, and the positions of those that are printed: those of the findings, and the highest that
+    are no near duplicate and leave enough people to be compared with.
+    """
     result = stored_rules(store, one.run.id)
     own = [i for i, head in enumerate(result.scored.head.tolist()) if head in (i, -1)]
-    return result, own[:MAX_RULE_SETS]
+    most = (1 - LEAST_SHARE) * result.n_rows
+    highest = [i for i in own if result.scored.n_rows[i] <= most][:MAX_RULE_SETS]
+    return result, sorted({*highest, *apart(result, certain_rule_sets(result))})
 
 
 def _of_rules(store: RunStore, one: Evidence) -> Iterator[Number]:

@@ -244,13 +244,19 @@ def _ratio_interval(line: _Line, group: GroupRates) -> str:
     return "" if impact is None or id(group) in line.small else f"{impact.low:.2f}-{impact.high:.2f}"
 
 
+def _verdict(line: _Line, group: GroupRates) -> str:
+    if id(group) in line.small:
+        return "left out"
+    return "highest rate" if group is line.table.most_favoured else group.verdict.value
+
+
 def _fisher(line: _Line, group: GroupRates) -> str:
-    tested = against_best(line.table, group)
+    tested = None if id(group) in line.small else against_best(line.table, group)
     return "" if tested is None else f"< {_LEAST_P:g}" if tested[0] < _LEAST_P else f"{tested[0]:.3f}"
 
 
 def _flips(line: _Line, group: GroupRates) -> str:
-    tested = against_best(line.table, group)
+    tested = None if id(group) in line.small else against_best(line.table, group)
     return "" if tested is None else count(tested[1])
 
 
@@ -261,7 +267,7 @@ _CELLS: dict[TableColumn, Callable[[_Line, GroupRates], str]] = {
     TableColumn.INTERVAL: _interval,
     TableColumn.IMPACT_RATIO: _ratio,
     TableColumn.RATIO_INTERVAL: _ratio_interval,
-    TableColumn.VERDICT: lambda line, group: "left out" if id(group) in line.small else group.verdict.value,
+    TableColumn.VERDICT: _verdict,
     TableColumn.FISHER_P: _fisher,
     TableColumn.N_TO_FLIP: _flips,
 }

@@ -9,6 +9,7 @@ from fairness_engine.telling.wording import count, counted
 
 _MOST = 4
 """Sentences, beside the one that says what is missing."""
+_CASES = ("of these cases", "of the cases in which decisions differ")
 _MISSING = {
     Evidence.SCAN: "the data's people one by one",
     Evidence.SEARCH: "people beyond the data",
@@ -71,7 +72,7 @@ def _whom(first: dict[Subject, Finding | None]) -> list[str]:
         return []
     if whom.figure is not None and ", with " in whom.title:
         return [f"{whom.title}: {count(round(100 * whom.figure.value))} % of everybody like that are affected."]
-    compared = [fact[:1].lower() + fact[1:] for fact in whom.facts if fact.startswith(ALL_ELSE_EQUAL)]
+    compared = [fact[:1].lower() + fact[1:].replace(*_CASES) for fact in whom.facts if fact.startswith(ALL_ELSE_EQUAL)]
     return [f"{whom.title}: {compared[0]}" if compared else f"{whom.title}."]
 
 

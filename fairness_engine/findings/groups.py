@@ -214,7 +214,8 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
     if tested is not None:
         p = "below 0.001" if tested[0] < 0.001 else f"{tested[0]:.3f}"
         facts.append(
-            f"Fisher's exact test: p {p}; {counted(tested[1], 'decision')} would have to be different to reach it."
+            f"Fisher's exact test: p {p}; {counted(tested[1], 'decision')} would have to be different to reach "
+            f"{FOUR_FIFTHS:g}."
         )
     n_flagged = sum(each.verdict is FigureVerdict.FLAG for each in table.groups)
     if n_flagged > 1:

@@ -71,7 +71,10 @@ def _whom(first: dict[Subject, Finding | None]) -> list[str]:
     if whom is None:
         return []
     if whom.figure is not None and ", with " in whom.title:
-        return [f"{whom.title}: {count(round(100 * whom.figure.value))} % of everybody like that are affected."]
+        return [
+            f"{whom.title}: {count(round(100 * whom.figure.value))} % of everybody with that profile are "
+            "affected, whatever their own protected values."
+        ]
     compared = [fact[:1].lower() + fact[1:].replace(*_CASES) for fact in whom.facts if fact.startswith(ALL_ELSE_EQUAL)]
     return [f"{whom.title}: {compared[0]}" if compared else f"{whom.title}."]
 

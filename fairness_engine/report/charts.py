@@ -17,23 +17,23 @@ _BAR = 11
 _TOP = 8
 _TOP_WITH_WORDS = 24
 MAX_BARS = 24
+_FOUR_FIFTHS = "four fifths of the highest that is compared (a convention)"
 
 
-def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths: bool = False) -> str:
-    """A bar a group with its 95 % interval, on a scale from 0 to 100 %; the line is four fifths of the highest rate.
+def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, best: float | None = None) -> str:
+    """A bar a group with its 95 % interval, on a scale from 0 to 100 %; the line is four fifths of the best rate.
 
     Args:
         groups: name and rate of each; of many those with the highest and the lowest rates are drawn.
         what: the rate is called.
-        with_four_fifths: whether a preset speaks of it.
+        best: the highest rate of a group that is large enough; ``None`` where a preset does not speak of four fifths.
     """
     drawn = _drawn(groups)
-    top = _TOP_WITH_WORDS if with_four_fifths else _TOP
+    top = _TOP_WITH_WORDS if best else _TOP
     bottom = top + _LINE * len(drawn)
     is_cut = len(drawn) < len(groups)
     height = bottom + (40 if is_cut else 20)
     scale = _WIDTH - _NAMES - _RIGHT
-    best = max(rate.share for _, rate in drawn)
     parts = [_open(height, f"{what} by group with 95 % intervals", size=11)]
     for i, (name, rate) in enumerate(drawn):
         y = top + _LINE * i
@@ -47,11 +47,11 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, *, with_four_fifths
             f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8" '
             'stroke="#000" stroke-width="1.2"/>'
         )
-    if with_four_fifths and best > 0:
+    if best:
         x = _NAMES + scale * FOUR_FIFTHS * best
         parts.append(
             f'<path d="M{x:.1f} {top - 4}V{bottom}" stroke="#000" stroke-width="1.5" stroke-dasharray="5 4"/>'
-            f'<text x="{x:.1f}" y="{top - 10}" text-anchor="middle">four fifths of the highest (a convention)</text>'
+            f'<text x="{x:.1f}" y="{top - 10}" text-anchor="middle">{_FOUR_FIFTHS}</text>'
         )
     parts.append(f'<path d="M{_NAMES} {top - 4}V{bottom}" stroke="#000"/>')
     for percent in (0, 25, 50, 75, 100):

@@ -24,7 +24,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.store.records import Comment, Decision, Review, RunRecord, StoredFile
 from fairness_engine.store.seal import seal_of
 from fairness_engine.store.store import RunStore
-from fairness_engine.telling.wording import count, counted, duration, listed, proved_shares, share, size, when
+from fairness_engine.telling.wording import count, counted, duration, listed, number, proved_shares, share, size, when
 
 MAX_PEOPLE = 2
 """Pairs that are printed in full."""
@@ -336,6 +336,7 @@ def _column(column: Column, review: Review) -> tuple[str, ...]:
         f"{counted(len(column.labels), 'category', 'categories')}: {listed(list(column.labels), most=8)}"
         if column.codes
         else f"{column.text(column.low)} to {column.text(column.high)}"
+        + (f" in steps of {number(column.step)}" if column.step is not None else "")
     )
     return column.name, column.kind.value, values, role
 

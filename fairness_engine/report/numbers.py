@@ -90,7 +90,7 @@ def _of_search(one: Evidence) -> Iterator[Number]:
     affected = one.results.affected
     for i, group in enumerate(affected.groups if affected is not None and affected.is_of_data else []):
         whom = "people of the data" if not i else f"people of group {i}"
-        what = f"{name}: {whom} with another decision, of {count(group.n)} who chose no group"
+        what = f"{name}: {whom} with another decision, of {count(group.n)} held back from the choice of groups"
         place = f"affected.groups.{i}.n_hits"
         yield _number(one, Level.ESTIMATED, what, count(group.n_hits), group.n_hits, place, group.n)
         for attribute, n in group.alone.items():

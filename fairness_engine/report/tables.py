@@ -32,6 +32,7 @@ class PrintedTable:
         notes: under it: who is unknown, who is left out and why, what is missing.
         groups: the groups with their rates, for a picture; parallel to ``rows``.
         values: for CSV: heads and exact numbers.
+        best: the highest rate of a group that is large enough, which ratios are held against.
         in_annex: not what is asked for, but more of the same.
     """
 
@@ -42,6 +43,7 @@ class PrintedTable:
     notes: tuple[str, ...]
     groups: tuple[tuple[str, Rate], ...] = ()
     values: tuple[tuple[str | float | None, ...], ...] = ()
+    best: float = 0.0
     in_annex: bool = False
 
     @property
@@ -155,7 +157,7 @@ def _print(preset: Preset, title: str, table: GroupTable, asked: Asked, *, in_an
     )
     groups = tuple((line.name(group), rate) for group in printed if (rate := _rate(group, asked)) is not None)
     notes = tuple(_notes(preset, table, line, in_annex=in_annex))
-    return PrintedTable(title, asked, heads, rows, notes, groups, values, in_annex)
+    return PrintedTable(title, asked, heads, rows, notes, groups, values, line.best, in_annex)
 
 
 _OF_SCORING = (TableColumn.N, TableColumn.SELECTED, TableColumn.RATE, TableColumn.INTERVAL, TableColumn.IMPACT_RATIO)

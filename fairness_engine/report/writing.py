@@ -38,7 +38,7 @@ def write_html(report: Report) -> str:
     with_line = any(threshold.value == 0.8 for threshold in report.preset.thresholds)
     # of our own, every text in it escaped
     pictures = {
-        id(table): Markup(rate_bars(table.groups, _rate_name(table), with_four_fifths=with_line))  # noqa: S704
+        id(table): Markup(rate_bars(table.groups, _rate_name(table), table.best if with_line else None))  # noqa: S704
         for table in report.tables
         if isinstance(table, PrintedTable) and not table.in_annex and len(table.groups) > 1
     }

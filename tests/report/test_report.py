@@ -21,6 +21,7 @@ import pytest
 from markupsafe import escape
 
 from fairness_engine.findings.finding import Evidence
+from fairness_engine.report.charts import rate_bars
 from fairness_engine.report.content import Author
 from fairness_engine.report.making import Wanted, figures_run, make_report, write_report
 from fairness_engine.report.presets import find_preset, preset_names
@@ -267,6 +268,20 @@ def test_scoring_rates_are_above_the_median_of_all(tmp_path: Path) -> None:
     above = sum(rate.n_hits for _, rate in scoring[0].groups)
     assert n == 5000
     assert 0.45 <= above / n <= 0.5
+
+
+def test_four_fifths_are_drawn_of_the_groups_that_are_compared(tmp_path: Path) -> None:
+    """A small group with the highest rate moved the line, and a group that passes seemed to fail."""
+    store, review = assessed(tmp_path / "workspace", "credit_planted")
+    by_age = printed(store, review, "four-fifths")[0]
+    assert isinstance(by_age, PrintedTable)
+    small, highest = by_age.groups[-1], max(by_age.groups[:-1], key=lambda group: group[1].share)
+    assert small[1].share > highest[1].share == by_age.best
+    picture = rate_bars(by_age.groups, "Rate", by_age.best)
+    widths = [float(width) for width in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', picture)]
+    start = float(re.findall(r'<rect x="(\d+)"', picture)[0])
+    (line,) = re.findall(r'd="M([\d.]+) [^"]*" stroke="#000" stroke-width="1.5"', picture)
+    assert float(line) - start == pytest.approx(0.8 * widths[by_age.groups.index(highest)], abs=0.2)
 
 
 # --- what is missing ------------------------------------------------------------------------------

@@ -151,6 +151,10 @@ def test_written_shares_claim_no_more_than_is_proved(certified: float, rest: flo
             assert value >= 1 - 2e-12
         elif "below" in text or "above" in text:
             assert (100 * value <= number) == ("below" in text)
+        elif shares.undecided == 0:  # no bound: what is known is rounded to the nearest, so that the two add up
+            decimals = len(text.removesuffix(" %").partition(".")[2])
+            assert abs(number - 100 * value) <= 0.5 * 10.0**-decimals + slack
+            assert number < 100
         elif is_upper:
             assert number >= 100 * value - slack
         else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlparse
 
 from playwright.sync_api import Browser, Locator, Page, Playwright, Request, expect
+from playwright.sync_api import TimeoutError as WaitedInVain
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -61,6 +62,19 @@ AT_REST = """
   if (!isAtRest) { window.__restSince = undefined; return false; }
   if (window.__restSince === undefined) { window.__restSince = now; }
   return now - window.__restSince >= restMs;
+}
+"""
+
+WHY_NOT_AT_REST = """
+() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const marked = (selector) => [...document.querySelectorAll(selector)].map((one) => one.className).slice(0, 5);
+  return {
+    script: app?.getAttribute('data-test-script-state'),
+    connection: app?.getAttribute('data-test-connection-state'),
+    toldAt: window.__toldAt, heardAt: window.__heardAt, now: performance.now(),
+    stale: marked('[data-stale="true"]'), placeholders: marked('[data-testid="stSkeleton"]'),
+  };
 }
 """
 
@@ -232,7 +246,10 @@ class AppPage:
     def wait_until_at_rest(self) -> None:
         """Wait until the app has nothing more to do."""
         self.page.evaluate("() => { window.__restSince = undefined; }")  # rest before an action says nothing
-        self.page.wait_for_function(AT_REST, arg=REST_MS, polling=30)
+        try:
+            self.page.wait_for_function(AT_REST, arg=REST_MS, polling=30)
+        except WaitedInVain as error:
+            raise AssertionError(f"the app never came to rest: {self.page.evaluate(WHY_NOT_AT_REST)}") from error
 
     def wait_until_told(self, ms: int = 300) -> None:
         """Wait for what a table, a chart or an upload gathers for a moment before it tells the server, and for the

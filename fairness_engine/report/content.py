@@ -329,7 +329,7 @@ def _column(column: Column, review: Review) -> tuple[str, ...]:
     assert review.scope is not None, "checked"
     role = "protected" if column.name in review.scope.protected else "input"
     if column.name in (review.fit or {}).get("not_taken", ()):
-        role += ", which the model does not take"
+        role += ", not taken"
     linked = [link.protected for link in review.scope.links if link.column == column.name]
     role = f"linked to {linked[0]}" if linked else role
     values = (

@@ -1,4 +1,4 @@
-"""What a report and its bundle cost on a review with more than 100,000 pairs: whole commands, in a workspace of their
+"""What a report and its bundle cost on a review with 100,000 pairs: whole commands, in a workspace of their
 own, and the size of what they write.
 
 .venv/bin/python -m benchmarks.report
@@ -35,7 +35,7 @@ def seconds(workspace: Path, *words: str) -> float:
 
 
 def fill(workspace: Path) -> None:
-    """A search that finds more than ``N_PAIRS``, and one run of every other kind a report tells of."""
+    """A search that finds ``N_PAIRS``, and one run of every other kind a report tells of."""
     [(sample, model)] = [
         (sample, model)
         for sample in list_samples()

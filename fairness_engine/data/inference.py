@@ -159,14 +159,14 @@ def _guess_label(table: Table, columns: tuple[Column, ...]) -> str | None:
     usual = {*sure, *folded(words("label", "usual"))}
     personal = protected_words()[:3]
     last = [column.name for column in columns[-3:] if column.name in few]
-    unnamed = [name for name in last if not any(names_one_of(name, terms) for terms in personal)]
+    impersonal = [name for name in last if not any(names_one_of(name, terms) for terms in personal)]
     surest = sorted((name for name in few if plain[name] in sure), key=lambda name: sure[plain[name]])
     ranked = [
         [name for name in last[-1:] if plain[name] in usual],
         surest[:1],
-        [name for name in unnamed if few[name] == 2],
+        [name for name in impersonal if few[name] == 2],
         [name for name in few if plain[name] in usual],
-        unnamed,
+        impersonal,
     ]
     return next((names[-1] for names in ranked if names), None)
 

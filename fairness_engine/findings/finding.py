@@ -94,6 +94,7 @@ class Finding:
         title: in a few words.
         sentence: all of it, with counts, interval and population.
         facts: further sentences: severity, plausibility, what holds of it.
+        brief: what the answer says of it beside its title or its sentence; begins small, and ends with a full stop.
         n: people or rows that it rests on.
         population: whom it speaks of.
         figure: its share or difference; ``None`` where it has none.
@@ -114,6 +115,7 @@ class Finding:
     figure: Figure | None = None
     facts: tuple[str, ...] = ()
     weight: float = 0.0
+    brief: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ def is_scan(one: Evidence) -> bool:
 
 
 # --- for whom -----------------------------------------------------------------------------------
-ALL_ELSE_EQUAL = "With all else equal"
-"""How the fact begins that says how often which protected values fare worse."""
 
 
 def whom_cards(searches: list[Evidence], favourable: str) -> list[Finding]:
@@ -58,6 +56,10 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
         f"Of the data's {who}, {text} get another decision when {one.nothing_but} changes: {count(group.n_hits)} of "
         f"{count(group.n)}."
     )
+    facts = _facts(one, group, favourable)
+    brief = f"{share(figure.value)} of everybody with that profile are affected, whatever their own protected values."
+    if not where:
+        brief = facts[-1][:1].lower() + facts[-1][1:] if group.worse else ""
     return Finding(
         key=_key(one, group),
         subject=Subject.WHOM,
@@ -69,7 +71,8 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
         run_ids=(one.run.id,),
         action=Action(Place.PAIRS, one.run.id, "See these people"),
         figure=figure,
-        facts=_facts(one, group, favourable),
+        facts=facts,
+        brief=brief,
         weight=group.n_hits / max(1, (one.results.affected.groups[0].n if one.results.affected else group.n)),
     )
 
@@ -119,8 +122,8 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         who = words_of_rules(one.run.config.schema, group.worse)
         unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
         facts.append(
-            f"{ALL_ELSE_EQUAL}, {who} {unlike} (not {favourable}) in {share(harmed)} of these cases, the other "
-            f"protected values in {share(others)}."
+            f"With all else equal, {who} {unlike} (not {favourable}) in {share(harmed)} of the cases "
+            f"in which decisions differ, the other protected values in {share(others)}."
         )
     return tuple(facts)
 

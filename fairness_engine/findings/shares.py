@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fairness_engine.certification.results import Certification
 from fairness_engine.explanation.results import AffectedGroup
 from fairness_engine.findings.evidence import Evidence
@@ -12,8 +14,6 @@ from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.telling.wording import bounded_share, count, counted, magnitude, proved_shares, share
 
-OF_POSSIBLE = "With two people who could exist"
-"""How the fact begins that says the share among those whose pair could be real."""
 _WHOM = {
     "data": "the data's people",
     "uniform": "all individuals of the domain",
@@ -58,10 +58,13 @@ def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
     facts = []
     plausible = one.results.plausible_share
     if plausible is not None and plausible.n:
-        facts.append(f"{OF_POSSIBLE}: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}.")
-    return _card(
+        facts.append(
+            f"With two people who could exist: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}."
+        )
+    card = _card(
         one, f"share|{distribution}", Figure(found.share, found.low, found.high), found.n, said, facts, distribution
     )
+    return replace(card, brief=facts[0][0].lower() + facts[0][1:]) if facts else card
 
 
 def _text(found: Share) -> str:
@@ -114,7 +117,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
         plausible = found.plausible
         facts = []
         if plausible is not None and plausible.n:
-            facts.append(f"{OF_POSSIBLE}: {count(plausible.n_hits)} of {count(plausible.n)}.")
+            facts.append(f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)}.")
         cards[one.scope.changing] = Finding(
             key=f"count|{','.join(one.scope.changing)}",
             subject=Subject.PROOF,

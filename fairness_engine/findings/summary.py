@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
-from fairness_engine.findings.people import ALL_ELSE_EQUAL
-from fairness_engine.findings.shares import OF_POSSIBLE
-from fairness_engine.telling.wording import count, counted
+from fairness_engine.telling.wording import counted
 
 _MOST = 4
 """Sentences, beside the one that says what is missing."""
-_CASES = ("of these cases", "of the cases in which decisions differ")
 _MISSING = {
     Evidence.SCAN: "the data's people one by one",
     Evidence.SEARCH: "people beyond the data",
@@ -53,8 +50,8 @@ def _first(found: Findings, subject: Subject) -> Finding | None:
 def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str]:
     share, people = first[Subject.SHARE], first[Subject.PEOPLE]
     if share is not None:
-        limits = [fact[:1].lower() + fact[1:] for fact in share.facts if fact.startswith(OF_POSSIBLE)]
-        return [f"{_ended(share.sentence).rstrip('.')}; {limits[0]}" if limits else _ended(share.sentence)]
+        said = _ended(share.sentence)
+        return [f"{said.rstrip('.')}; {share.brief}" if share.brief else said]
     if people is not None:
         return [f"{people.title}."]
     if first[Subject.GROUP] is not None or first[Subject.FIGURES] is not None:
@@ -70,13 +67,7 @@ def _whom(first: dict[Subject, Finding | None]) -> list[str]:
     whom = first[Subject.WHOM]
     if whom is None:
         return []
-    if whom.figure is not None and ", with " in whom.title:
-        return [
-            f"{whom.title}: {count(round(100 * whom.figure.value))} % of everybody with that profile are "
-            "affected, whatever their own protected values."
-        ]
-    compared = [fact[:1].lower() + fact[1:].replace(*_CASES) for fact in whom.facts if fact.startswith(ALL_ELSE_EQUAL)]
-    return [f"{whom.title}: {compared[0]}" if compared else f"{whom.title}."]
+    return [f"{whom.title}: {whom.brief}" if whom.brief else f"{whom.title}."]
 
 
 def _ended(sentence: str) -> str:

@@ -24,7 +24,8 @@ def answer(found: Findings) -> list[str]:
         return ["Nothing was looked at yet."]
     first = {subject: _first(found, subject) for subject in Subject}
     said = [*_how_many(found, first), *_whom(first)]
-    group, proof = first[Subject.GROUP], first[Subject.PROOF]
+    group = first[Subject.GROUP]
+    proof = first[Subject.PROOF]
     rates = [card for card in found.cards if card.subject is Subject.FIGURES]
     if group is not None:
         said.append(_ended(group.sentence))

@@ -358,7 +358,8 @@ def _rows_that_miss_cells(figures: GroupReport | None) -> list[str]:
     """Why the runs of one report speak of different numbers of rows; nothing where they do not."""
     if figures is None or not figures.n_incomplete:
         return []
-    n, n_rows = figures.n_incomplete, figures.n_rows
+    n = figures.n_incomplete
+    n_rows = figures.n_rows
     return [
         f"Of {counted(n_rows, 'row')} {count(n)} {'misses' if n == 1 else 'miss'} a cell. Rates by group, estimates "
         f"and proxies speak of them too; searches, rule sets and proofs of the {count(n_rows - n)} complete ones."

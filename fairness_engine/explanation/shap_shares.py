@@ -10,10 +10,11 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import Clock
 from fairness_engine.errors import FitError
 from fairness_engine.explanation.shap_values import (
+    AS_IT_IS,
     N_BACKGROUND,
     Masker,
     background_of,
-    compile_library,
+    leave_uncompiled,
     n_varying_of,
     score_of,
 )
@@ -56,7 +57,7 @@ def shap_shares(
     """
     from shap.explainers import PermutationExplainer
 
-    compile_library()
+    leave_uncompiled()
     taken_names = model.taken(names)
     taken: IntArray = np.array([i for i, name in enumerate(names) if name in taken_names], dtype=np.int64)
     background = background_of(data_rows, N_BACKGROUND)
@@ -68,8 +69,10 @@ def shap_shares(
     n_asked = 0
     for person, n_varying in zip(people, n_varying_of(people, background, taken), strict=True):
         clock.check()
+        if n_varying == 0:  # nothing can be left out of who is as all that stand for what is
+            continue
         score = _Counted(score_of(model, person, taken))
-        explainer = PermutationExplainer(score, masker, seed=0)
+        explainer = PermutationExplainer(score, masker, **AS_IT_IS, seed=0)
         n_masks = n_permutations * (2 * n_varying + 1)
         values = explainer(person[None, taken], max_evals=n_masks, silent=True).values[0]
         total[taken] += np.abs(np.asarray(values, dtype=np.float64))

@@ -39,7 +39,7 @@ class PairValues:
         is_exact: over all coalitions of attributes; else from ``n_permutations`` random orders, each also reversed.
         n_background: rows of the data that replace what is left out.
         n_permutations: 0 when exact.
-        seconds: how long the explanation took, without loading and compiling the library.
+        seconds: how long the explanation took, without loading the library.
     """
 
     contributions: FloatArray
@@ -110,25 +110,30 @@ def explain_pair(model: Model, people: FloatArray, data_rows: FloatArray, taken:
     """
     from shap.explainers import ExactExplainer, PermutationExplainer
 
-    compile_library()
+    leave_uncompiled()
     started = time.perf_counter()
     n_varying = n_varying_of(people, background_of(data_rows, N_BACKGROUND), taken)
     plan = _plan(_rows_per_second(model, data_rows), max(n_varying))
     background = background_of(data_rows, plan.n_background)
-    explained = []
-    for person, n in zip(people, n_varying_of(people, background, taken), strict=True):
+    values = np.zeros((2, people.shape[1]))
+    bases: list[float] = []
+    for i, n in enumerate(n_varying_of(people, background, taken)):
+        person = people[i, taken]
         masker = Masker(background[:, taken])
-        score = score_of(model, person, taken)
+        score = score_of(model, people[i], taken)
+        if n == 0:  # the library's loops take it that something can be left out
+            bases.append(float(score(person[None])[0]))
+            continue
         if plan.is_exact:
-            explainer = ExactExplainer(score, masker)
+            explainer = ExactExplainer(score, masker, **AS_IT_IS)
             n_masks = 2**n
         else:
-            explainer = PermutationExplainer(score, masker, seed=_SEED)
+            explainer = PermutationExplainer(score, masker, **AS_IT_IS, seed=_SEED)
             n_masks = plan.n_permutations * (2 * n + 1)
-        explained.append(explainer(person[None, taken], max_evals=n_masks, silent=True))
-    values = np.zeros((2, people.shape[1]))
-    values[:, taken] = np.stack([np.asarray(one.values, dtype=np.float64)[0] for one in explained])
-    base = float(np.ravel(explained[0].base_values)[0])
+        explained = explainer(person[None], max_evals=n_masks, silent=True)
+        values[i, taken] = explained.values[0]
+        bases.append(float(np.ravel(explained.base_values)[0]))
+    base = bases[0]
     scores = favourable_scores(model, model.scores(people))
     used = (plan.is_exact, len(background), plan.n_permutations)
     return PairValues(values, scores, base, *used, time.perf_counter() - started)
@@ -209,12 +214,24 @@ def background_of(data_rows: FloatArray, n: int) -> FloatArray:
 
 
 @cache
-def compile_library() -> None:
-    """Let the library compile its loops, once a process, on an explanation of nothing."""
-    from shap.explainers import ExactExplainer
+def leave_uncompiled() -> None:
+    """Have the library take its loops as they are written: to compile them takes 3 s in every process, which cannot
+    keep what it compiled for the next one, and for as many masks as an explanation has they are no faster.
+    """
+    from shap.explainers import _exact
+    from shap.utils import _masked_model
 
-    explainer = ExactExplainer(lambda rows: rows.sum(axis=1), Masker(np.zeros((2, 2))))
-    explainer(np.ones((1, 2)), max_evals=4, silent=True)
+    for module, name in ((_exact, "_compute_grey_code_row_values"), (_masked_model, "_build_fixed_single_output")):
+        setattr(module, name, getattr(module, name).py_func)
+
+
+def _same(mean: float) -> float:
+    return mean
+
+
+_same.inverse = _same  # type: ignore[attr-defined]
+AS_IT_IS: dict[str, Any] = {"link": _same, "linearize_link": False}
+"""What explainers are told so that scores are explained as they are; the library's own link is compiled."""
 
 
 class Masker:

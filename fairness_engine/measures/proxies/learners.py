@@ -6,15 +6,18 @@ model's process has no more, and sums are the same each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Kind, Schema
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _MAX_CELLS = 32
 _LEAST_CELL_ROWS = 30
@@ -181,12 +184,19 @@ def _filled(inputs: Inputs) -> FloatArray:
     return values
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    from threadpoolctl import threadpool_limits
+def _one_thread() -> AbstractContextManager[object]:
+    """Without threads of the libraries, whose sums differ with how many there are."""
+    limited: AbstractContextManager[object] = _threads().limit(limits=1)
+    return limited
 
-    with threadpool_limits(1):
-        yield
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Looks through all libraries of the process, which takes as long as some fits do."""
+    import sklearn.ensemble  # noqa: F401 - so that its libraries are among them
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def stratified_folds(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:

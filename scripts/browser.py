@@ -93,7 +93,8 @@ def _download() -> None:
     command = [sys.executable, "-m", "playwright", "install", "chromium"]
     subprocess.run(command, env=environment, check=False)
     # A bare machine lacks the libraries that a downloaded browser is linked against.
-    if find_browser() is None and (with_root := as_root(*command[:-2], "install-deps", "chromium")):
+    is_there = any(True for pattern in DOWNLOADED_PATTERNS for _ in DOWNLOADED.glob(pattern))
+    if is_there and find_browser() is None and (with_root := as_root(*command[:-2], "install-deps", "chromium")):
         subprocess.run(with_root, env=environment, capture_output=True, check=False)
 
 
@@ -103,7 +104,7 @@ def ensure_browser() -> Path | None:
     if browser is None and "EVENHAND_BROWSER" not in os.environ:
         _download()
         browser = find_browser()
-        if browser is None and apt_install("chromium"):
+        if browser is None and (apt_install("chromium-headless-shell") or apt_install("chromium")):
             browser = find_browser()
     return browser
 

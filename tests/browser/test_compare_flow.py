@@ -1,4 +1,4 @@
-"""From a demo over the plan to a finished comparison in a real browser, and back from the Compare page to a pair."""
+"""From the plan to a finished comparison in a real browser, and back from the Compare page to a pair."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from conftest import OpenPage
 from fairness_engine.store.store import RunStore
+from findings_cases import review_of
 
 
 def untick_all_but(app: AppPage, title: str) -> None:
@@ -23,11 +24,7 @@ def untick_all_but(app: AppPage, title: str) -> None:
 
 
 def test_two_techniques_with_two_seeds_end_in_a_table(app: AppPage, app_server: AppServer, open_page: OpenPage) -> None:
-    app.goto()
-    app.click_button("Show the findings", settle=False)
-    app.expect_text("on the way")
-    expect(app.by_key("at_work")).to_have_count(0)
-    app.open_menu("Plan")
+    app.goto("plan", review=review_of(RunStore(app_server.workspace), "census_income_planted").id)
     app.choose("What to start", "Compare techniques")
     untick_all_but(app, "AEQUITAS")
     app.choose("Budget of each search", "Quick")

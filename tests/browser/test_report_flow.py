@@ -18,7 +18,7 @@ from fairness_engine.store.store import RunStore
 pytestmark = pytest.mark.browser
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from findings_cases import assess, review_of  # noqa: E402
+from findings_cases import assessed  # noqa: E402
 
 PRINTED_PIXELS = 680
 """An A4 page less its margins, at 96 dots an inch."""
@@ -27,8 +27,8 @@ PRINTED_PIXELS = 680
 @pytest.fixture(scope="module")
 def review_id(app_server: AppServer) -> str:
     """A whole assessment in the app's workspace."""
-    store = RunStore(app_server.workspace)
-    return assess(store, review_of(store, "census_income_planted")).id
+    _, review = assessed(app_server.workspace, "census_income_planted")
+    return review.id
 
 
 def test_a_report_is_chosen_seen_and_saved(app: AppPage, review_id: str, tmp_path: Path) -> None:

@@ -138,7 +138,9 @@ class _Tree:
     def leaf_of(self, rows: FloatArray) -> IntArray:
         """The number of each row's leaf."""
         at = np.zeros(len(rows), dtype=np.int64)
-        column, value, is_equal = np.array(self.column), np.array(self.value), np.array(self.is_equal)
+        column = np.array(self.column)
+        value = np.array(self.value)
+        is_equal = np.array(self.is_equal)
         children = np.array(self.children)
         lines = np.arange(len(rows))
         for _ in range(_DEPTH + 1):
@@ -165,7 +167,9 @@ def _grow(rows: FloatArray, free: IntArray, is_category: BoolArray, rng: np.rand
             is_equal = bool(is_category[column])
             says = inside[:, column] == value if is_equal else inside[:, column] <= value
             if min(says.sum(), (~says).sum()) >= _LEAST_ROWS:
-                tree.column[at], tree.value[at], tree.is_equal[at] = column, value, is_equal
+                tree.column[at] = column
+                tree.value[at] = value
+                tree.is_equal[at] = is_equal
                 tree.children[at] = (node(inside[says], depth + 1), node(inside[~says], depth + 1))
                 break
         return at

@@ -75,7 +75,8 @@ def cost() -> tuple[float, float]:
         if pid == 0:
             os.setsid()
             scratch = Path(tempfile.mkdtemp())
-            begin, used = time.perf_counter(), time.process_time()
+            begin = time.perf_counter()
+            used = time.process_time()
             walls.enter(scratch, [], os.getppid())
             told = json.dumps([time.perf_counter() - begin, time.process_time() - used])
             os.write(writes, told.encode())

@@ -45,6 +45,10 @@ def candidates() -> Iterator[Path]:
         found = shutil.which(name)
         if found:
             yield Path(found)
+    yield from _downloaded()
+
+
+def _downloaded() -> Iterator[Path]:
     for pattern in DOWNLOADED_PATTERNS:
         yield from sorted(DOWNLOADED.glob(pattern), reverse=True)
 
@@ -93,8 +97,9 @@ def _download() -> None:
     command = [sys.executable, "-m", "playwright", "install", "chromium"]
     subprocess.run(command, env=environment, check=False)
     # A bare machine lacks the libraries that a downloaded browser is linked against.
-    is_there = any(True for pattern in DOWNLOADED_PATTERNS for _ in DOWNLOADED.glob(pattern))
-    if is_there and find_browser() is None and (with_root := as_root(*command[:-2], "install-deps", "chromium")):
+    if not any(_downloaded()) or find_browser() is not None:
+        return
+    if with_root := as_root(*command[:-2], "install-deps", "chromium"):
         subprocess.run(with_root, env=environment, capture_output=True, check=False)
 
 

@@ -56,7 +56,8 @@ class Net:
             self.scale = values.std(axis=0)
         if scaling == "numbers":
             is_number = np.array(["_" not in name for name in self.names])
-            self.shift, self.scale = np.where(is_number, self.shift, 0), np.where(is_number, self.scale, 1)
+            self.shift = np.where(is_number, self.shift, 0)
+            self.scale = np.where(is_number, self.scale, 1)
         wanted = np.array(dataset.classes)[dataset.labels] == of
         fitted = LogisticRegression(max_iter=2_000).fit((values - self.shift) / self.scale, wanted)
         self.weights = fitted.coef_[0]

@@ -126,7 +126,8 @@ class LinkedAssessor:
             part = self._part(case)
             box = low[np.ix_(chosen, part.kept)], high[np.ix_(chosen, part.kept)]
             found = part.assessor.assess(*box)
-            certified[chosen], falsified[chosen] = found.certified, found.falsified
+            certified[chosen] = found.certified
+            falsified[chosen] = found.falsified
             if not self.space.is_uniform:  # what a part weighs is of its own columns
                 inside = part.assessor.space.weigh(*box)
                 scale = self.space.weigh(low[chosen], high[chosen]), np.where(inside > 0, inside, 1.0)

@@ -93,7 +93,9 @@ class Comparison:
         Args:
             values, command: as they were compared.
         """
-        left, sign, right = self.left, self.sign, self.right
+        left = self.left
+        sign = self.sign
+        right = self.right
         if not _is_name(left) and _is_name(right):
             left, sign, right = right, _MIRRORED[sign], left
         got, limit = (self._value(side, values, command) for side in (left, right))

@@ -134,7 +134,8 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
         return None
     groups = learn_groups(domain, rows[learnt], verdicts[learnt], _MAX_DEPTH)
     chosen = _telling(groups, rows[learnt], verdicts[learnt])
-    others, hits = rows[counted], verdicts[counted]
+    others = rows[counted]
+    hits = verdicts[counted]
     told = [_told((), others[hits], len(others), int(hits.sum()), model, domain)]
     for group in chosen:
         inside = all_hold(group.conditions, others)

@@ -69,8 +69,6 @@ def shap_shares(
     n_asked = 0
     for person, n_varying in zip(people, n_varying_of(people, background, taken), strict=True):
         clock.check()
-        if n_varying == 0:  # nothing can be left out of who is as all that stand for what is
-            continue
         score = _Counted(score_of(model, person, taken))
         explainer = PermutationExplainer(score, masker, **AS_IT_IS, seed=0)
         n_masks = n_permutations * (2 * n_varying + 1)

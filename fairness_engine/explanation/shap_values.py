@@ -115,25 +115,20 @@ def explain_pair(model: Model, people: FloatArray, data_rows: FloatArray, taken:
     n_varying = n_varying_of(people, background_of(data_rows, N_BACKGROUND), taken)
     plan = _plan(_rows_per_second(model, data_rows), max(n_varying))
     background = background_of(data_rows, plan.n_background)
+    base = float(np.mean(score_of(model, people[0], taken)(background[:, taken])))
     values = np.zeros((2, people.shape[1]))
-    bases: list[float] = []
+    masker = Masker(background[:, taken])
     for i, n in enumerate(n_varying_of(people, background, taken)):
-        person = people[i, taken]
-        masker = Masker(background[:, taken])
-        score = score_of(model, people[i], taken)
         if n == 0:  # the library's loops take it that something can be left out
-            bases.append(float(score(person[None])[0]))
             continue
+        score = score_of(model, people[i], taken)
         if plan.is_exact:
             explainer = ExactExplainer(score, masker, **AS_IT_IS)
             n_masks = 2**n
         else:
             explainer = PermutationExplainer(score, masker, **AS_IT_IS, seed=_SEED)
             n_masks = plan.n_permutations * (2 * n + 1)
-        explained = explainer(person[None], max_evals=n_masks, silent=True)
-        values[i, taken] = explained.values[0]
-        bases.append(float(np.ravel(explained.base_values)[0]))
-    base = bases[0]
+        values[i, taken] = explainer(people[i : i + 1, taken], max_evals=n_masks, silent=True).values[0]
     scores = favourable_scores(model, model.scores(people))
     used = (plan.is_exact, len(background), plan.n_permutations)
     return PairValues(values, scores, base, *used, time.perf_counter() - started)
@@ -225,12 +220,16 @@ def leave_uncompiled() -> None:
         setattr(module, name, getattr(module, name).py_func)
 
 
-def _same(mean: float) -> float:
-    return mean
+class _Same:
+    """A link that changes nothing."""
+
+    def __call__(self, mean: float) -> float:
+        return mean
+
+    inverse = __call__
 
 
-_same.inverse = _same  # type: ignore[attr-defined]
-AS_IT_IS: dict[str, Any] = {"link": _same, "linearize_link": False}
+AS_IT_IS: dict[str, Any] = {"link": _Same(), "linearize_link": False}
 """What explainers are told so that scores are explained as they are; the library's own link is compiled."""
 
 

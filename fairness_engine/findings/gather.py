@@ -147,7 +147,10 @@ def ignored_by(review: Review, known: Sorted) -> frozenset[str]:
     told = set((review.fit or {}).get("not_taken") or ())
     for one in known.current:
         found = one.results
-        proof, scan, drawn, counted = found.certification, found.scan, found.share, found.count
+        proof = found.certification
+        scan = found.scan
+        drawn = found.share
+        counted = found.count
         is_so = proof is not None and proof.falsified == 0 and proof.undecided == 0
         is_so |= scan is not None and scan.n_tested == scan.n_people > 0 and not one.run.n_found
         is_so |= drawn is not None and drawn.distribution == "data" and drawn.n > 0 and drawn.high == 0

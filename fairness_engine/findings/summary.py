@@ -49,7 +49,8 @@ def _first(found: Findings, subject: Subject) -> Finding | None:
 
 
 def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str]:
-    share, people = first[Subject.SHARE], first[Subject.PEOPLE]
+    share = first[Subject.SHARE]
+    people = first[Subject.PEOPLE]
     if share is not None:
         said = _ended(share.sentence)
         return [f"{said.rstrip('.')}; {share.brief}" if share.brief else said]

@@ -20,8 +20,8 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import EvenhandError, FitError, ModelError
 
 _ROUNDING_SAFETY = 8.0
-_N_PASSES = 30
 _LEAST_ROUNDING = 1e-6
+_MOST_PASSES = 30
 
 
 class Output(StrEnum):
@@ -273,11 +273,11 @@ def measure_rows_per_second(model: Model, rows: FloatArray, max_seconds: float =
 
     Args:
         rows: rows of the engine, at least one; a few thousand give a fair figure.
-        max_seconds: no further pass after this long; one is always made, and at most 30.
+        max_seconds: no further pass after this long; one is always made, and no more than tell how fast it is at best.
     """
     best = 0.0
     started = time.perf_counter()
-    for _ in range(_N_PASSES):
+    for _ in range(_MOST_PASSES):
         before = time.perf_counter()
         model.margins(rows)
         ended = time.perf_counter()

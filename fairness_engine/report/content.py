@@ -305,7 +305,8 @@ def _file(store: RunStore, role: str, file_id: str) -> PrintedFile:
 
 
 def _run(store: RunStore, one: Evidence, files: list[PrintedFile]) -> PrintedRun:
-    run, config = one.run, one.run.config
+    run = one.run
+    config = one.run.config
     names = {file.role: file.name for file in files}
     reason = f", {run.stop_reason.value}" if run.stop_reason is not None else ""
     versions = listed([f"{name} {version}" for name, version in sorted(config.versions.items())], most=40)

@@ -125,7 +125,9 @@ def _of_proof(one: Evidence) -> Iterator[Number]:
     n_all = None if individuals is None or individuals >= _MAX_WRITTEN else int(individuals)
     for name in ("certified", "falsified", "undecided"):
         value = getattr(found, name)
-        what, text, place = f"Certification: {name}", f"{100 * value:.6g} %", f"certification.{name}"
+        what = f"Certification: {name}"
+        text = f"{100 * value:.6g} %"
+        place = f"certification.{name}"
         yield _number(one, Level.PROVED, what, text, value, place, n_all)
     rows = found.data_rows
     for name in ("certified", "falsified", "undecided") if rows is not None and rows.n else ():
@@ -206,7 +208,8 @@ def _of_retraining(one: Evidence) -> Iterator[Number]:
     for name, model in (("before", results.before), ("after", results.after)):
         if model is None:
             continue
-        right, held = model.quality.accuracy, model.data
+        right = model.quality.accuracy
+        held = model.data
         what = f"Retraining, {name}: accuracy on held-out rows"
         text = share(right.value, right.low, right.high)
         yield _number(one, Level.ESTIMATED, what, text, right.value, f"{name}.quality.accuracy.value", model.quality.n)

@@ -80,7 +80,9 @@ class Case:
 def write_data(path: Path) -> None:
     """200 honest people."""
     rng = np.random.default_rng(4)
-    sex, job, age = rng.integers(0, 2, 200), rng.integers(0, 3, 200), rng.integers(20, 61, 200)
+    sex = rng.integers(0, 2, 200)
+    job = rng.integers(0, 3, 200)
+    age = rng.integers(20, 61, 200)
     wealth = rng.uniform(0, 5, 200).round(2)
     hired = np.where(age + 10 * sex + 4 * wealth > 55, "yes", "no")
     lines = [f"{s},{a},{j},{w},{h}" for s, a, j, w, h in zip(sex, age, job, wealth, hired, strict=True)]

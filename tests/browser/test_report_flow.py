@@ -5,7 +5,6 @@ which nothing is cut.
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,9 @@ from playwright.sync_api import BrowserContext, expect
 
 from conftest import OpenPage
 from fairness_engine.store.store import RunStore
+from findings_cases import assessed
 
 pytestmark = pytest.mark.browser
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from findings_cases import assessed  # noqa: E402
 
 PRINTED_PIXELS = 680
 """An A4 page less its margins, at 96 dots an inch."""
@@ -27,7 +24,8 @@ PRINTED_PIXELS = 680
 @pytest.fixture(scope="module")
 def review_id(app_server: AppServer) -> str:
     """A whole assessment in the app's workspace."""
-    _, review = assessed(app_server.workspace, "census_income_planted")
+    store, review = assessed(app_server.workspace, "census_income_planted")
+    store.close()
     return review.id
 
 

@@ -56,6 +56,17 @@ def test_one_score_for_everybody_leans_on_nothing() -> None:
     assert set(found(handmade.function_model(lambda rows: np.full(len(rows), 0.7))).shares.values()) == {0.0}
 
 
+def test_who_is_as_all_that_stand_for_what_is_left_out_leans_on_nothing() -> None:
+    model = handmade.function_model(handmade.biased_score)
+    one, other = some_data(2, 6)
+    told = shap_shares(model, np.stack([one, other]), np.tile(one, (30, 1)), NAMES, NO_LIMIT)
+    alone = shap_shares(model, other[None], np.tile(one, (30, 1)), NAMES, NO_LIMIT)
+    assert told.shares == pytest.approx(alone.shares)
+    assert sum(told.shares.values()) == pytest.approx(1)
+    nobody = shap_shares(model, one[None], np.tile(one, (30, 1)), NAMES, NO_LIMIT)
+    assert set(nobody.shares.values()) == {0.0}
+
+
 def test_many_people_get_fewer_orders_and_a_wide_table_fewer_people(monkeypatch: pytest.MonkeyPatch) -> None:
     model = handmade.function_model(handmade.biased_score)
     monkeypatch.setattr(shares_module, "_ROWS", 11 * 100 * 40)

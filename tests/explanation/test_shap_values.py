@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import handmade
 from fairness_engine.errors import ProcessError, SettingError
@@ -101,6 +103,15 @@ def test_random_orders_keep_the_sums_and_come_near_the_exact_values(monkeypatch:
     assert np.abs(sampled.contributions - exact.contributions).max() > 0, "they are estimates"
     again = explain_pair(model, couple(), some_data(), ALL)
     assert np.array_equal(again.contributions, sampled.contributions), "the seed is fixed"
+
+
+def test_the_library_compiles_nothing() -> None:
+    """It would take seconds in each process."""
+    explain_pair(handmade.function_model(handmade.biased_score), couple(), np.tile(couple()[1], (30, 1)), ALL)
+    modules = [module for name, module in sys.modules.items() if name.startswith("shap.")]
+    found = [(name, loop) for module in modules for name, loop in vars(module).items() if isinstance(loop, Dispatcher)]
+    assert [name for name, loop in found if loop.signatures] == []
+    assert found, "what the library would compile is looked at"
 
 
 def test_values_that_are_nearly_equal_are_told_apart() -> None:

@@ -153,6 +153,7 @@ def test_the_shipped_settings_keep_the_app_to_itself(root: Path) -> None:
     assert settings["browser"]["gatherUsageStats"] is False
     assert settings["client"] == {"showErrorDetails": "none", "toolbarMode": "viewer"}
     assert settings["runner"]["postScriptGC"] is False
+    assert settings["global"]["maxCachedMessageAge"] >= 100, "of 2, the default, a slider moved quickly kills its page"
     assert "http" not in (root / ".streamlit" / "config.toml").read_text(), "no font or image from elsewhere"
 
 

@@ -275,7 +275,8 @@ def test_four_fifths_are_drawn_of_the_groups_that_are_compared(tmp_path: Path) -
     store, review = assessed(tmp_path / "workspace", "credit_planted")
     by_age = printed(store, review, "four-fifths")[0]
     assert isinstance(by_age, PrintedTable)
-    small, highest = by_age.groups[-1], max(by_age.groups[:-1], key=lambda group: group[1].share)
+    small = by_age.groups[-1]
+    highest = max(by_age.groups[:-1], key=lambda group: group[1].share)
     assert small[1].share > highest[1].share == by_age.best
     picture = rate_bars(by_age.groups, "Rate", by_age.best)
     widths = [float(width) for width in re.findall(r'<rect x="\d+" y="\d+" width="([\d.]+)"', picture)]

@@ -177,7 +177,8 @@ def test_every_figure_is_that_of_the_file(
 
 
 def test_the_people_of_a_whole_count_are_those_of_the_file(command: Commands, tmp_path: Path) -> None:
-    data, model = "census_income", MODELS / "census_income_pipeline.skops"
+    data = "census_income"
+    model = MODELS / "census_income_pipeline.skops"
     ranges = {
         "age": (28, 37),
         "education_years": (10, 13),

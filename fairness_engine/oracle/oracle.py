@@ -138,6 +138,9 @@ class Oracle:
         self._pending = []
         return pairs
 
+    def show(self, shown: object) -> None:
+        """A technique tells what it goes by: for whoever watches (``search.recording``), here for nobody."""
+
     # --- who could exist ------------------------------------------------------------------
 
     def worth_testing(self, rows: FloatArray) -> BoolArray:

@@ -13,6 +13,7 @@ from pages.certification.partition_map import partition_map
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs.technique_families import known_families
+from pages.techniques import stages
 from pages.techniques.examples import proof, retraining, rule_sets
 from pages.techniques.notes import (
     CERTIFICATION,
@@ -37,9 +38,14 @@ _N_EXAMPLES = 4
 
 def main() -> None:
     """Draw all techniques by family, and the words of the app."""
-    frame.heading(
-        navigation.TECHNIQUES.title, "How the searches work, when to use which, and what none of them can say."
-    )
+    is_on_stage = st.session_state.get(stages.CHOICE) is not None or stages.CHOICE in st.query_params
+    lead = "" if is_on_stage else "How the searches work, when to use which, and what none of them can say."
+    frame.heading(navigation.TECHNIQUES.title, lead)
+    chosen = stages.choose()
+    if chosen is not None:
+        stages.draw(chosen)
+        draw_notes(chosen)
+        return
     st.info(COMMON_LIMIT, icon=":material/info:")
     parts = {family.title: partial(draw_family, family) for family in known_families()}
     parts |= {"Proofs": draw_proofs, "Groups": draw_groups, "Retraining": draw_retrainings, "Words": draw_words}
@@ -48,6 +54,16 @@ def main() -> None:
         if place.open:
             with place:
                 draw_part()
+
+
+def draw_notes(name) -> None:
+    """What is said of the technique of a stage."""
+    if name in TECHNIQUES:
+        draw(TECHNIQUES[name])
+    elif name == "certification":
+        draw_certification()
+    else:
+        draw_testsgd()
 
 
 def draw_family(family) -> None:

@@ -216,7 +216,7 @@ def test_the_column_chosen_has_the_largest_smear(widths: tuple[int, ...]) -> Non
     high = ends.max(axis=0)
     low[0] = high[0]
     columns = np.empty(len(low), np.int64)
-    choose_columns(low, high, flatten(network), columns)
+    choose_columns(low, high, flatten(network), columns, np.empty(low.shape))
     expected = [
         int(np.where(b > a, smears(network, a, b), -1).argmax()) if (a < b).any() else -1
         for a, b in zip(low, high, strict=True)

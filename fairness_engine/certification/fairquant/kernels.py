@@ -11,9 +11,9 @@ from fairness_engine.certification.relu_network import flatten, small_network
 
 
 @njit(cache=True, nogil=True)
-def choose_columns(low, high, net, columns):  # type: ignore[no-untyped-def]  # numba infers the types
-    """The column with the largest smear of every box ``(n, D)``, into ``columns (n,)``; a column of one digit is never
-    chosen.
+def choose_columns(low, high, net, columns, smears):  # type: ignore[no-untyped-def]  # numba infers the types
+    """The column with the largest smear of every box ``(n, D)``, into ``columns (n,)``, and all smears, into ``smears
+    (n, D)``; a column of one digit is never chosen.
     """
     n_variants = len(net.shifts)
     widest = net.widths.max()
@@ -26,7 +26,6 @@ def choose_columns(low, high, net, columns):  # type: ignore[no-untyped-def]  # 
     mask_low = np.empty((n_hidden, n_variants, widest))
     mask_high = np.empty((n_hidden, n_variants, widest))
     rising = np.empty(widest)
-    smears = np.empty(low.shape[1])
     for b in range(len(low)):
         n = net.widths[0]
         for j in range(n):
@@ -38,13 +37,13 @@ def choose_columns(low, high, net, columns):  # type: ignore[no-untyped-def]  # 
             _relax(low[b], high[b], net, layer, coefficients, least, most, mask_low[layer], mask_high[layer], rising)
             if layer < n_hidden - 1:
                 _forward(net, layer, coefficients, following, least, most, rising)
-        _backward(low[b], high[b], net, mask_low, mask_high, smears)
+        _backward(low[b], high[b], net, mask_low, mask_high, smears[b])
         columns[b] = -1
         largest = -1.0
-        for i in range(len(smears)):
-            if high[b, i] > low[b, i] and smears[i] > largest:
+        for i in range(low.shape[1]):
+            if high[b, i] > low[b, i] and smears[b, i] > largest:
                 columns[b] = i
-                largest = smears[i]
+                largest = smears[b, i]
 
 
 @njit(cache=True, nogil=True)
@@ -189,4 +188,4 @@ def _backward(low, high, net, mask_low, mask_high, smears):  # type: ignore[no-u
 def warm_up() -> None:
     """Compile or load the loop once."""
     box = np.zeros((1, 1), np.int64)
-    choose_columns(box, box + 1, flatten(small_network()), np.zeros(1, np.int64))
+    choose_columns(box, box + 1, flatten(small_network()), np.zeros(1, np.int64), np.empty(box.shape))

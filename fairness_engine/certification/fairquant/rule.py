@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.arrays import IntArray
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed
 from fairness_engine.certification.fairquant import kernels
 from fairness_engine.certification.partition import enumeration_kernels
@@ -60,10 +60,17 @@ class FairQuantRule:
         columns[checked[self._have_counterexample(low[checked], high[checked])]] = -1
         split = np.flatnonzero(columns >= 0)
         if self._network is not None and len(split):
-            chosen = np.empty(len(split), np.int64)
-            kernels.choose_columns(low[split], high[split], self._network, chosen)
-            columns[split] = chosen
+            columns[split] = self.smears(low[split], high[split])[0]
         return columns
+
+    def smears(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
+        """The column that each box ``(n, D)`` is cut at ``(n,)``, and what it is chosen by: how far the score may move
+        along each column, by the bounds of its gradient times the box's width ``(n, D)``. For a network of one score.
+        """
+        columns = np.empty(len(low), np.int64)
+        smears = np.empty(low.shape)
+        kernels.choose_columns(low, high, self._network, columns, smears)
+        return columns, smears
 
     def _have_counterexample(self, low: IntArray, high: IntArray) -> IntArray:
         """Which boxes were found to hold one, their positions."""

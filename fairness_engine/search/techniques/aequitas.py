@@ -157,6 +157,7 @@ class Aequitas(Technique):
             if self.acceptance == "reset":
                 rows[~is_found] = origins[~is_found]
             self._learn(chances, *lessons)
+            oracle.show(chances)
             yield Step("local search")
 
     def _learn(self, chances: Chances, pulls_down: IntArray, n_found: IntArray) -> None:

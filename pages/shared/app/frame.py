@@ -38,7 +38,9 @@ STYLE = """
 .block-container {padding-top: 2.6rem; padding-bottom: 4rem; max-width: 82rem;}
 @media (max-width: 1300px) {.block-container {padding-left: 2.2rem; padding-right: 2.2rem;}}
 .evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
-.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
+[data-testid="stHeading"] h1 {font-size: 1.75rem; padding: 1rem 0 0.2rem 0;}
+.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.7rem 0 0.2rem 0; max-width: 60rem;}
+.evenhand-idea {margin: -0.5rem 0 -0.3rem 0; font-size: 0.95rem; line-height: 1.4;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
 [data-testid="stSidebarUserContent"] {padding-bottom: 1rem;}

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from fairness_engine.search.techniques.directed.population import Population
 
 _MIN_ROWS = 8
-_MIN_EVALUATIONS = 512
 _MAX_ROWS = 4096
-"""Rows that one search for starts takes: the fewest by themselves and by what testing them in full would cost, and the
-most.
-"""
+"""Rows that one search for starts takes, the fewest and the most."""
 _N_LOOKS = 8
 """The share for starts is spent in about so many looks for half the budget; without a budget, of what was evaluated so
 far.
@@ -69,6 +66,9 @@ class Directed(Technique):
         "Grows from many people found at once. Usually the most pairs for the rows evaluated, with any model."
     )
     reference: ClassVar[str] = "this project; compare Udeshi et al. 2018 and Wang et al. 2024"
+
+    least_look: ClassVar[int] = 512
+    """Evaluations that one search for starts takes at least, were all its people tested in full."""
 
     share_starts: float = setting(
         0.1,
@@ -120,7 +120,7 @@ class Directed(Technique):
         is_near = oracle.nearness is not None
         n_kept = max(self.n_kept, _KEPT_NEAR) if is_near else self.n_kept
         growth = Population(oracle.domain, n_kept, self.max_shares, start_rows if is_near else None)
-        source = _Source(oracle, start_rows, rng)
+        source = _Source(oracle, start_rows, rng, self.least_look)
         n_barren = 0
         most_barren = _MAX_BARREN_NEAR if is_near else _MAX_BARREN
         while not oracle.is_exhausted and n_barren < most_barren:
@@ -148,14 +148,14 @@ class _Source:
         evaluations: paid so far.
     """
 
-    def __init__(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
+    def __init__(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator, least_look: int) -> None:
         self.evaluations = 0
         self._oracle = oracle
         self._rng = rng
         self._data = start_rows
         self._order = rng.permutation(len(start_rows))
         self._n_used = 0
-        self._n_least = max(_MIN_ROWS, _MIN_EVALUATIONS // oracle.domain.n_variants)
+        self._n_least = max(_MIN_ROWS, least_look // oracle.domain.n_variants)
         self._n_idle = self._n_least
         self._is_thorough = False
 

@@ -65,6 +65,20 @@ class Moves:
             out[2 + side] = 1 / np.sqrt(np.maximum(variance, 1e-6 * scale**2))
         return out.astype(np.float32)
 
+    def origins(self, rows: FloatArray, kinds: IntArray, domain: Domain) -> FloatArray:
+        """Where moves of some kinds ``(n,)`` came from, of the rows that they led to ``(n, n_columns)``."""
+        moved = self._column[kinds]
+        local = kinds - self.first_kind[moved]
+        n_values = self.n_values[moved]
+        columns = domain.movable[moved]
+        at = np.arange(len(rows))
+        unit = domain.unit[columns]
+        back = np.where(local % 2 == 1, -unit, unit) * 2.0 ** (local // 2 * (n_values < 0))
+        from_table = domain.low[columns] + unit * (local // np.maximum(n_values, 1))
+        before = rows.copy()
+        before[at, columns] = np.where(n_values > 0, from_table, rows[at, columns] + back)
+        return before
+
 
 _FIRST_CAPACITY = 256
 _MIN_TURNS = 256
@@ -106,6 +120,20 @@ class _Children:
     def part(self, which: BoolArray) -> _Children:
         """Some of them."""
         return _Children(*(getattr(self, each.name)[which] for each in fields(self)))
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Children that are about to be tested, to be shown.
+
+    Args:
+        rows, kinds: the children ``(n, n_columns)`` and the kinds of their moves ``(n,)``.
+        moves: the kinds.
+    """
+
+    rows: FloatArray
+    kinds: IntArray
+    moves: Moves
 
 
 class Population:
@@ -203,6 +231,7 @@ class Population:
         # the variant that is likelier to change comes first
         variants = np.take_along_axis(self.variants[children.starts], children.order, axis=1)
         classes = np.take_along_axis(self.classes[children.starts], children.order, axis=1)
+        oracle.show(Grown(children.rows, children.kinds, self._moves))
         self._settle(children, oracle.probe_alike(children.rows, variants, classes))
 
     def _propose(

@@ -10,7 +10,13 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.search.technique import only_plausible_setting
 from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Gradients, MovableColumns
-from fairness_engine.search.techniques.gradient.search import LocalWalks, MomentumSearch, ScoredPeople, find_pairs
+from fairness_engine.search.techniques.gradient.search import (
+    LocalWalks,
+    MomentumSearch,
+    ScoredPeople,
+    TakenSlopes,
+    find_pairs,
+)
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -154,8 +160,12 @@ class KeepingChains(LocalWalks):
         due = np.flatnonzero(self._n_since >= self._interval)
         due = due[self._places.new_places(self._rows[due])]
         if len(due):
-            here, there = self._places(self._rows[due], self._own[due], self._other[due], None)
+            rows = self._rows[due]
+            own = self._own[due]
+            other = self._other[due]
+            here, there = self._places(rows, own, other, None)
             self._weigh(here, there, due)
+            self._oracle.show(TakenSlopes(rows, own, other, here, there))
 
     def _test(self, columns: IntArray, values: FloatArray) -> BoolArray:
         """Whether each moved row is discriminatory, by the chain's own pair ``(n_chains,)``."""

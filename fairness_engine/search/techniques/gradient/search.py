@@ -47,6 +47,24 @@ class ScoredPeople:
         return len(self.rows)
 
 
+@dataclass(frozen=True)
+class TakenSlopes:
+    """Slopes that a search took at both people of pairs, to be shown.
+
+    Args:
+        rows: where ``(n_rows, n_columns)``.
+        own, other: the two variants of each row ``(n_rows,)``.
+        here, there: slopes of the score of the predicted class, per unit of every movable column, of the one and the
+            other ``(n_rows, n_movable)``.
+    """
+
+    rows: FloatArray
+    own: IntArray
+    other: IntArray
+    here: FloatArray
+    there: FloatArray
+
+
 def join(parts: Sequence[ScoredPeople]) -> ScoredPeople:
     """All people of several, in order; at least one part."""
     return ScoredPeople(
@@ -151,7 +169,9 @@ def descend(
             break
         people = people[misses]
         trends = trends[:, misses]
-        here, there = slopes(people.rows, people.own, furthest(people), people.scores)
+        other = furthest(people)
+        here, there = slopes(people.rows, people.own, other, people.scores)
+        oracle.show(TakenSlopes(people.rows, people.own, other, here, there))
         is_stuck = gradient_kernels.descend(
             people.rows,
             here,
@@ -237,11 +257,14 @@ class LocalWalks:
         rows = self._rows[due]
         own = self._own[due]
         if self._scores is None:
-            here, there = self._slopes(rows, own, 1 - own, None)  # of two variants, the other one
+            other = 1 - own  # of two variants, the other one
+            here, there = self._slopes(rows, own, other, None)
         else:
             people = ScoredPeople(rows, own, self._scores[due])
-            here, there = self._slopes(rows, own, find_pairs(self._oracle, people, uniforms[due]), people.scores)
+            other = find_pairs(self._oracle, people, uniforms[due])
+            here, there = self._slopes(rows, own, other, people.scores)
         self._weigh(here, there, due)
+        self._oracle.show(TakenSlopes(rows, own, other, here, there))
         if self._first_cumulative is None:
             self._first_cumulative = self._cumulative.copy()
 

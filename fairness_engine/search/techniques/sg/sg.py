@@ -93,6 +93,14 @@ class Sg(SymbolicSearch):
         return _Work(self, oracle, start_rows, rng)
 
 
+@dataclass(frozen=True)
+class Solved:
+    """A set of constraints and its solution, ``None`` where it contradicts itself or the domain; to be shown."""
+
+    generated: Generated
+    row: FloatArray | None
+
+
 class _Work(SymbolicWork):
     """One run of Algorithm 5: its queue, and what it has visited."""
 
@@ -134,6 +142,7 @@ class _Work(SymbolicWork):
         while self._queue.has(source) and len(rows) < self._n_wanted:
             generated = self._queue.take(source)
             row = self._solver.solve(generated.predicates, generated.person, self._rng)
+            self._oracle.show(Solved(generated, row))
             if row is not None:
                 rows.append(row)
         return np.array(rows).reshape(len(rows), self._oracle.domain.n_columns)

@@ -114,6 +114,22 @@ _SPACE_PARTS = 10
 
 
 @dataclass(frozen=True)
+class Explained:
+    """A person and what explains the decision, to be shown.
+
+    Args:
+        person: ``(n_columns,)``.
+        neighbours, labels: what the tree was grown on ``(n, n_columns)``, and how the model decided them ``(n,)``.
+        path: of the person.
+    """
+
+    person: FloatArray
+    neighbours: FloatArray
+    labels: IntArray
+    path: Path
+
+
+@dataclass(frozen=True)
 class Explainer:
     """Explains people by their path in a tree of their neighbourhood.
 
@@ -153,7 +169,9 @@ class Explainer:
                     weights[k] = drawn
             labels = oracle.model.decide(oracle.scores(rows.reshape(len(part) * n, -1))).reshape(len(part), n)
             for k in range(len(part)):
-                yield self.grower.grow(rows[k], labels[k], weights[k])
+                path = self.grower.grow(rows[k], labels[k], weights[k])
+                oracle.show(Explained(part[k], rows[k], labels[k], path))
+                yield path
 
 
 def samples_within(oracle: Oracle, n_samples: int) -> int:
@@ -206,6 +224,26 @@ class SharedTree:
         self._roles[domain.movable] = kernels.MOVABLE
         self._roles[domain.protected] = kernels.PROTECTED
 
+    def leaf_boxes(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The ranges ``(n_leaves, n_columns)`` that the leaves leave of a domain's, low and high; a range begins above
+        its low end where a predicate bounds it.
+        """
+        columns, thresholds, left, right = self._tree
+        waiting = [(0, low, high)]
+        leaves = []
+        while waiting:
+            node, node_low, node_high = waiting.pop()
+            column = int(columns[node])
+            if column < 0:
+                leaves.append((node_low, node_high))
+                continue
+            below = node_high.copy()
+            below[column] = min(below[column], thresholds[node])
+            above = node_low.copy()
+            above[column] = max(above[column], thresholds[node])
+            waiting += [(int(right[node]), above, node_high), (int(left[node]), node_low, below)]
+        return np.array([each for each, _ in leaves]), np.array([each for _, each in leaves])
+
     def solve(
         self, people: FloatArray, limit: float, rng: np.random.Generator, *, is_directed: bool
     ) -> tuple[FloatArray, FloatArray]:
@@ -234,6 +272,17 @@ class SharedTree:
         kernels.fill_children(*question, first, self._bounds, rng.random(children.shape), children, orders)
         is_solved = ~np.isnan(orders)
         return children[is_solved], orders[is_solved]
+
+
+@dataclass(frozen=True)
+class LearnedTree:
+    """A tree for everybody and what it was learned on, to be shown: rows ``(n, n_columns)`` and their labels
+    ``(n,)``.
+    """
+
+    rows: FloatArray
+    labels: IntArray
+    tree: SharedTree
 
 
 _PARTS = 20
@@ -285,6 +334,7 @@ class TreePool:
         labels = self._oracle.model.decide(self._oracle.scores(rows))
         seed = int(self._rng.integers(2**31))
         tree = SharedTree(self._oracle.domain, rows, labels, self._settings.confidence, self._settings.max_depth, seed)
+        self._oracle.show(LearnedTree(rows, labels, tree))
         if len(self._trees) < self._settings.n_trees:
             self._trees.append(tree)
         else:

@@ -1,0 +1,156 @@
+// The planes side by side: axes, the truth when asked for, and the marks of one step.
+
+const ROOM = { left: 44, right: 10, top: 24, bottom: 40 };
+const GAP = 14;
+const TICK_PIXELS = 60;
+const LEAST_GAP = 1;
+
+class Picture {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+  }
+
+  /** Fit the canvas to its place and the screen's pixels. */
+  measure() {
+    const { canvas } = this;
+    const ratio = window.devicePixelRatio || 1;
+    this.width = canvas.clientWidth;
+    this.height = canvas.clientHeight;
+    canvas.width = Math.max(1, Math.round(this.width * ratio));
+    canvas.height = Math.max(1, Math.round(this.height * ratio));
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  /** Draw a step over what stays of those before it. */
+  draw(recording, at, colours, font, isTruthShown) {
+    const { context } = this;
+    context.clearRect(0, 0, this.width, this.height);
+    this.lay(recording);
+    const step = recording.steps[at];
+    for (const plane of recording.planes.keys()) this.drawFrame(recording, plane, colours, font);
+    for (const area of step.areas ?? []) this.drawAreaOf(recording, area, colours);
+    if (isTruthShown) this.drawTruth(recording, step.decides ?? recording.truth, colours);
+    for (const [plane, x, y, isGranted] of step.cloud ?? []) {
+      const place = this.place(recording, plane, x, y);
+      drawDecided(context, colours, place.x, place.y, isGranted);
+    }
+    for (const layer of ["felt", "tested", "found"]) {
+      for (let before = 0; before <= at; before += 1) {
+        for (const [plane, x, y, kind] of recording.steps[before].dots ?? []) {
+          if (kind !== layer || (kind === "felt" && before < at)) continue;
+          const place = this.place(recording, plane, x, y);
+          drawDot(context, colours, place.x, place.y, kind, before === at);
+        }
+      }
+    }
+    const order = Object.keys(ARROWS);
+    const arrows = [...(step.arrows ?? [])].sort((one, other) => order.indexOf(one[5]) - order.indexOf(other[5]));
+    for (const [plane, x, y, endX, endY, kind] of arrows) {
+      drawArrow(context, colours, this.place(recording, plane, x, y), this.place(recording, plane, endX, endY), kind);
+    }
+    for (const [plane, x, y] of step.standing ?? []) {
+      const place = this.place(recording, plane, x, y);
+      drawStanding(context, colours, place.x, place.y);
+    }
+  }
+
+  /** Where the planes lie. */
+  lay(recording) {
+    const n = recording.planes.length;
+    const width = (this.width - ROOM.left - ROOM.right - GAP * (n - 1)) / n;
+    this.boxes = recording.planes.map((_, plane) => ({
+      left: ROOM.left + plane * (width + GAP),
+      top: ROOM.top,
+      width,
+      height: this.height - ROOM.top - ROOM.bottom,
+    }));
+  }
+
+  unit(recording, plane) {
+    const [[, lowX, highX], [, lowY, highY]] = recording.axes;
+    const box = this.boxes[plane];
+    return { x: box.width / (highX - lowX + 1), y: box.height / (highY - lowY + 1) };
+  }
+
+  /** The middle of the cell of a person. */
+  place(recording, plane, x, y) {
+    const [[, lowX], [, lowY]] = recording.axes;
+    const box = this.boxes[plane];
+    const unit = this.unit(recording, plane);
+    return { x: box.left + (x - lowX + 0.5) * unit.x, y: box.top + box.height - (y - lowY + 0.5) * unit.y };
+  }
+
+  drawAreaOf(recording, [plane, fromX, toX, fromY, toY, kind], colours) {
+    const unit = this.unit(recording, plane);
+    const low = this.place(recording, plane, fromX, fromY);
+    const width = (toX - fromX + 1) * unit.x;
+    const height = (toY - fromY + 1) * unit.y;
+    drawArea(this.context, colours, low.x - unit.x / 2, low.y + unit.y / 2 - height, width, height, kind);
+  }
+
+  /** Whoever is decided differently by sex, hatched; the line of each sex where the other does not hide it. */
+  drawTruth(recording, decides, colours) {
+    const { context } = this;
+    const [[, lowX, highX], [, lowY]] = recording.axes;
+    const nX = highX - lowX + 1;
+    decides.forEach((letters, plane) => {
+      const unit = this.unit(recording, plane);
+      context.save();
+      context.beginPath();
+      for (let i = 0; i < letters.length; i += 1) {
+        if (letters[i] !== "m" && letters[i] !== "w") continue;
+        const place = this.place(recording, plane, lowX + (i % nX), lowY + Math.floor(i / nX));
+        context.rect(place.x - unit.x / 2, place.y - unit.y / 2, unit.x + 0.5, unit.y + 0.5);
+      }
+      context.clip();
+      const box = this.boxes[plane];
+      context.globalAlpha = 0.16;
+      context.fillStyle = colours.found;
+      context.fillRect(box.left, box.top, box.width, box.height);
+      context.globalAlpha = 0.75;
+      hatch(context, colours.found, box.left, box.top, box.width, box.height);
+      context.restore();
+    });
+  }
+
+  drawFrame(recording, plane, colours, font) {
+    const { context } = this;
+    const box = this.boxes[plane];
+    const [[nameX, lowX, highX], [nameY, lowY, highY]] = recording.axes;
+    context.strokeStyle = colours.faint;
+    context.lineWidth = 1;
+    context.strokeRect(box.left + 0.5, box.top + 0.5, box.width - 1, box.height - 1);
+    context.fillStyle = colours.ink;
+    context.font = `14px ${font}`;
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    for (const value of ticks(lowX, highX, box.width)) {
+      context.fillText(String(value), this.place(recording, plane, value, lowY).x, box.top + box.height + 11);
+    }
+    context.fillText(nameX, box.left + box.width / 2, this.height - 9);
+    context.font = `600 14px ${font}`;
+    context.fillText(recording.planes[plane], box.left + box.width / 2, 11);
+    if (plane > 0) return;
+    context.font = `14px ${font}`;
+    context.textAlign = "right";
+    for (const value of ticks(lowY, highY, box.height)) {
+      context.fillText(String(value), box.left - 6, this.place(recording, plane, lowX, value).y);
+    }
+    context.save();
+    context.translate(9, box.top + box.height / 2);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "center";
+    context.fillText(nameY, 0, 0);
+    context.restore();
+  }
+}
+
+/** Round values along an axis, one every so many pixels at most. */
+function ticks(low, high, pixels) {
+  const most = Math.max(2, Math.floor(pixels / TICK_PIXELS));
+  const gap = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((each) => (high - low) / each <= most) ?? high - low;
+  const values = [];
+  for (let value = Math.ceil(low / gap) * gap; value <= high; value += Math.max(gap, LEAST_GAP)) values.push(value);
+  return values;
+}

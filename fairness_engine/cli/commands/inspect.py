@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +131,27 @@ def _fit(
     """
     if assessed.model is None:
         return None, None, [], None
-    evaluator = Evaluator(assessed.store)
     schema = assessed.schema
     scope = None
+    reason = None
     column = options.text_column
     if column:
         schema = with_text(schema, column)
         scope = Scope(protected=(column,), threshold=options.threshold)
+    elif schema.protected:
+        try:
+            scope = read_scope(options, schema, assessed.table)
+        except InputError as error:
+            reason = str(error)
+    asked = Held(assessed.data.id, assessed.model.id, schema, scope)
+    # the card is of the model as it is; where the scope sets no threshold, one process answers both questions
+    of_card = asked if column or options.threshold is None else replace(asked, scope=None)
     answers = known_answers(assessed, options)
+    evaluator = Evaluator(assessed.store)
     try:
-        card = evaluator.ask(Held(assessed.data.id, assessed.model.id, schema, scope), Fit(answers)).to_json()
-        reason = _why_not_certifiable(assessed, options, evaluator)
+        card = evaluator.ask(of_card, Fit(answers)).to_json()
+        if scope is not None and not column:
+            reason = _why_not_certifiable(asked, evaluator)
     finally:
         evaluator.close()
     rest = {name: value for name, value in card.items() if name not in (*_MODEL_FIELDS, *_FIT_FIELDS)}
@@ -167,13 +178,10 @@ def known_answers(assessed: Request, options: argparse.Namespace) -> KnownAnswer
     raise DataError(f"--known-answers must name a CSV file or a column of --data, but there is neither at {named}.")
 
 
-def _why_not_certifiable(assessed: Request, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
-    """Why nothing can be proved of the model in this scope; ``None`` when it can, and without a protected attribute."""
-    if assessed.model is None or not assessed.schema.protected or options.text_column:
-        return None
+def _why_not_certifiable(asked: Held, evaluator: Evaluator) -> str | None:
+    """Why nothing can be proved of the model in this scope; ``None`` when it can."""
     try:
-        scope = read_scope(options, assessed.schema, assessed.table)
-        return evaluator.ask(Held(assessed.data.id, assessed.model.id, assessed.schema, scope), WhyNotCertifiable())
+        return evaluator.ask(asked, WhyNotCertifiable())
     except InputError as error:
         return str(error)
 

@@ -22,6 +22,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import random
 import select
 import signal
@@ -50,6 +51,8 @@ _UNASKED_MS = 600_000
 """A fork server with large libraries ends after so long without a request and without a child."""
 _LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "skops.io", "h5py", "onnx", "lime.lime_tabular", "z3")
 """What reads a model, or works a technique, beside the loops."""
+_ROOMS = ("certification", "explanation", "groups", "measures", "models", "retraining", "search")
+"""Of the engine, whose modules questions and runs take at need: each child would import them for itself."""
 _PR_SET_NAME = 15
 _SECONDS_TO_TELL = 30
 """How long a child waits for what it is told to be."""
@@ -117,6 +120,7 @@ class _Server:
             partial(self._load_loops, Loops.SEARCHES),
         ]
         later: list[Callable[[], None]] = [
+            self._load_rooms,
             partial(self._load_loops, Loops.CERTIFICATIONS),
             *([] if self._listener is None else [partial(self._load_module, start.COMMAND_PROGRAM)]),
             *(partial(self._load_module, name) for name in _LIBRARIES),
@@ -160,6 +164,13 @@ class _Server:
         for program in start.FORKED:
             self._load_module(program)
         self._load("session", server.load_session)
+
+    def _load_rooms(self) -> None:
+        """The modules of the engine's rooms; those that answer questions import some of them at need."""
+        for room in (*_ROOMS, "model_process.working"):
+            package = importlib.import_module(f"fairness_engine.{room}")
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                self._load_module(module.name)
 
     def _load_loops(self, part: Loops) -> None:
         if part in self._loops:

@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,10 @@ WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
 # before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a
 # version, so that no loop outlives the one it calls
 os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
+
+# the interpreters that tests start by the hundred read the project as it was compiled, instead of compiling it again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")

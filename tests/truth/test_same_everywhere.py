@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from fairness_engine.model_process.starting.compiled_loops import compiled_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = {
@@ -23,11 +26,14 @@ OTHERS = {
 }
 
 
-def digests(folder: Path, **settings: str) -> list[str]:
+def digests(**settings: str) -> list[str]:
     """A line for each technique on each model: the hash of all that was found."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OPENBLAS_NUM_THREADS": "1"} | settings
     if "NUMBA_CPU_NAME" in settings:
-        environment["NUMBA_CACHE_DIR"] = str(folder)  # loops compiled for this machine are not for that one
+        # loops compiled for this machine are not for that one; they take a minute, and serve the next time too
+        version = compiled_folder(Path(tempfile.gettempdir())).name
+        name = f"{version}-{settings['NUMBA_CPU_NAME']}"
+        environment["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / "evenhand-tests" / "compiled-for" / name)
     command = [sys.executable, "-m", "search.digests"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0, done.stderr
@@ -35,13 +41,13 @@ def digests(folder: Path, **settings: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return digests(tmp_path_factory.mktemp("here"))
+def here() -> list[str]:
+    return digests()
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="kernels of x86-64 processors")
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_processors_find_the_same_to_the_bit(name: str, here: list[str], tmp_path: Path) -> None:
+def test_other_processors_find_the_same_to_the_bit(name: str, here: list[str]) -> None:
     assert len(here) >= 40, "ten techniques on five models, two of which have a gradient"
     assert sum(int(line.split()[-1]) for line in here) > 50_000
-    assert digests(tmp_path, **OTHERS[name]) == here
+    assert digests(**OTHERS[name]) == here

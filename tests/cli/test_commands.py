@@ -218,6 +218,19 @@ def test_inspect_says_what_is_there(command: Commands) -> None:
     assert "5,000 rows, 10 columns" in command.out
 
 
+def test_what_a_scope_asks_changes_nothing_of_the_fit_card(command: Commands) -> None:
+    """The card is of the model as it is, whatever the threshold, and also where the scope cannot be."""
+    plain = command.json("inspect", *INPUTS)
+    moved = command.json("inspect", *INPUTS, "--threshold", "0.9")
+    without_scope = command.json("inspect", *INPUTS, "--fixed", "sex")
+    assert plain["certifiable"] is None
+    assert "sex" in without_scope["certifiable"]
+    for other in (moved, without_scope):
+        for fit in (plain["fit"], other["fit"]):
+            fit.pop("rows_per_second", None)
+        assert (other["model"], other["fit"]) == (plain["model"], plain["fit"])
+
+
 def test_inspect_says_what_it_took_for_missing_what_it_left_out_and_what_it_guessed(
     command: Commands, tmp_path: Path
 ) -> None:

@@ -24,7 +24,8 @@ WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
 # version, so that no loop outlives the one it calls
 os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
 
-# the interpreters that tests start by the hundred read the project as it was compiled, instead of compiling it again
+# the interpreters that tests start by the hundred read the project as it was compiled, and what rewriting the
+# assertions of a file gives is kept for the other processes and the next time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

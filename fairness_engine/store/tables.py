@@ -8,6 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from sqlite3 import Error as SQLiteError
 from sqlite3 import connect
@@ -34,6 +35,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import (
     ArgumentError,
@@ -45,7 +47,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, DDLElement
 
 from fairness_engine.errors import RunError
 from fairness_engine.store.whole_files import incoming_file, sweep
@@ -461,9 +463,11 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor.close()
 
 
-def _add_missing_columns(engine: Engine) -> None:
-    """Give tables that an earlier version made the columns that came later. Such a column has a default of the
-    database's own, so that the earlier version can go on writing, too."""
+def _add_missing(engine: Engine) -> None:
+    """Make the tables that are not there, and give those that an earlier version made the columns that came later.
+    Such a column has a default of the database's own, so that the earlier version can go on writing, too.
+    """
+    metadata.create_all(engine)
     known = inspect(engine)
     for table in metadata.sorted_tables:
         held = {column["name"] for column in known.get_columns(table.name)}
@@ -474,13 +478,51 @@ def _add_missing_columns(engine: Engine) -> None:
                     connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {described}"))
 
 
+_COLUMNS_IN_SQLITE = """
+SELECT held.name, described.name
+FROM sqlite_master AS held JOIN pragma_table_info(held.name) AS described WHERE held.type = 'table'
+"""
+
+
+def _add_missing_to_sqlite(engine: Engine) -> None:
+    """The same with one question where nothing is missing, and in one transaction where everything is."""
+    with engine.connect() as connection:
+        held = set(map(tuple, connection.exec_driver_sql(_COLUMNS_IN_SQLITE).all()))
+    if not held:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # Python begins none before a table is made
+            for statement in _statements_for_sqlite():
+                connection.exec_driver_sql(statement)
+    elif not _all_columns() <= held:
+        _add_missing(engine)
+
+
+@cache
+def _all_columns() -> frozenset[tuple[str, str]]:
+    """Of this version, with their tables."""
+    return frozenset((table.name, column.name) for table in metadata.tables.values() for column in table.columns)
+
+
+@cache
+def _statements_for_sqlite() -> list[str]:
+    """What makes all tables and their indexes; another process may be faster."""
+    elements: list[DDLElement] = []
+    for table in metadata.sorted_tables:
+        elements.append(CreateTable(table, if_not_exists=True))
+        indexes = sorted(table.indexes, key=lambda index: str(index.name))
+        elements += [CreateIndex(index, if_not_exists=True) for index in indexes]
+    return [str(element.compile(dialect=sqlite.dialect())) for element in elements]
+
+
 def _create(engine: Engine) -> str:
     """Create tables and the version's row; another process may be doing the same."""
     begun = time.monotonic()
     for attempt in range(_CREATE_ATTEMPTS):
         try:
-            metadata.create_all(engine)
-            _add_missing_columns(engine)
+            if engine.dialect.name == "sqlite":
+                _add_missing_to_sqlite(engine)
+            else:
+                _add_missing(engine)
             with engine.begin() as connection:
                 version = connection.scalar(select(meta.c.value).where(meta.c.key == "version"))
                 if version is None:

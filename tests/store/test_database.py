@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sqlalchemy import event, text, update
+from sqlalchemy import Engine, create_engine, event, text, update
 
 from fairness_engine.errors import RunError
 from fairness_engine.oracle.domain import Scope
@@ -50,6 +50,30 @@ def test_workspaces_side_by_side_share_nothing(tmp_path: Path) -> None:
     assert [[review.name for review in store.reviews()] for store in stores] == [
         [name.replace("\n", "")] for name in ODD_NAMES
     ]
+
+
+def test_a_new_database_has_the_tables_of_the_description(tmp_path: Path) -> None:
+    """They are made in one transaction; a part of them, as another process or version leaves it, is completed."""
+    described = create_engine(f"sqlite:///{tmp_path / 'described.db'}")
+    tables.metadata.create_all(described)
+    store = RunStore(tmp_path / "new")
+    assert _schema_of(store.engine) == _schema_of(described)
+    store.close()
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    engine = create_engine(f"sqlite:///{begun / tables.DATABASE}")
+    tables.metadata.create_all(engine, tables=[tables.meta, tables.files])
+    engine.dispose()
+    store = RunStore(begun)
+    assert _schema_of(store.engine) == _schema_of(described)
+    store.close()
+    described.dispose()
+
+
+def _schema_of(engine: Engine) -> list[tuple[str, ...]]:
+    with engine.connect() as connection:
+        lines = connection.execute(text("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"))
+        return [tuple(line) for line in lines]
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_everybody_found_could_exist(technique: Any, name: str) -> None:
     rows = people_of(domain)
     known = plausibility_of(domain, rows)
     model = function_model(biased_score)
-    pairs, last = search(technique(only_plausible=True), model, domain, rows, Budget(3_000), seed=1)
+    pairs, last = search(technique(only_plausible=True), model, domain, rows, Budget(1_500), seed=1)
     assert len(pairs) == last.n_found > 0
     assert known.are_plausible(pairs.first).all()
     assert known.are_plausible(pairs.second).all()
@@ -90,7 +90,7 @@ def test_everybody_found_could_exist(technique: Any, name: str) -> None:
     keys = [int(key) for key in domain.keys(pairs.first)]
     assert len(set(keys)) == len(keys)
     assert set(keys) <= enumerated(model, domain, known)
-    assert last.evaluations <= 3_000
+    assert last.evaluations <= 1_500
 
 
 @pytest.mark.parametrize("name", DOMAINS)

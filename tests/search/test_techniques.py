@@ -265,7 +265,7 @@ def timeless(event: Event) -> str:
 @pytest.mark.usefixtures("steady_blocks")
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_same_seed_gives_the_same_events_and_another_seed_others(name: str, kind: str) -> None:
-    first, second, other = (run(name, model_of(kind), Budget(6000), seed=seed) for seed in (4, 4, 5))
+    first, second, other = (run(name, model_of(kind), Budget(3000), seed=seed) for seed in (4, 4, 5))
     assert len(pairs_of(first))
     assert [timeless(event) for event in first] == [timeless(event) for event in second]
     assert [timeless(event) for event in first] != [timeless(event) for event in other]
@@ -274,10 +274,10 @@ def test_the_same_seed_gives_the_same_events_and_another_seed_others(name: str, 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_same_pairs_whatever_the_size_of_the_blocks(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks follow the model's speed, so a machine that stumbles must not change a result."""
-    whole = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
+    whole = pairs_of(run(name, model_of(kind), Budget(3000), seed=4))
     monkeypatch.setattr(oracle, "_FIRST_BATCH", 50)
     monkeypatch.setattr(oracle, "_MAX_BATCH", 50)
-    parts = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
+    parts = pairs_of(run(name, model_of(kind), Budget(3000), seed=4))
     assert len(whole)
     for field in ("first", "second", "score_first", "score_second", "decision_first", "decision_second"):
         assert np.array_equal(getattr(whole, field), getattr(parts, field)), field
@@ -337,7 +337,7 @@ def test_every_pair_is_real(name: str, kind: str, space: str) -> None:
     whole = domain if space == "huge" else small_domain()
     rows = whole.sample(300, np.random.default_rng(7))  # also outside limits, and with ages that are no bin
     model = model_of(kind, domain, half_of_women if space == "huge" else biased_score)
-    events = run(name, model, Budget(6000), domain=domain, rows=rows)
+    events = run(name, model, Budget(2000), domain=domain, rows=rows)
     last = stopped(events)
     pairs = pairs_of(events)
     assert last.n_found > 0
@@ -356,7 +356,7 @@ def test_more_than_two_classes(name: str, kind: str) -> None:
         return np.stack([low, 0.1 * rows[:, 1] + 0.45, 1 - low], axis=1)
 
     model = network_model(domain, small_network(domain, 3)) if kind == "network" else function_model(three, 3)
-    pairs = pairs_of(run(name, model, Budget(6000), domain=domain))
+    pairs = pairs_of(run(name, model, Budget(2000), domain=domain))
     assert len(pairs)
     check_pairs(pairs, model, domain)
     assert len(np.unique(np.concatenate([pairs.decision_first, pairs.decision_second]))) == 3

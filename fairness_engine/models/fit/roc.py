@@ -20,8 +20,14 @@ def auc(scores: FloatArray, is_positive: Any) -> float | None:
     Returns:
         ``None`` when one of the two kinds is missing, or a score is not a number.
     """
-    places = placements(scores, np.asarray(is_positive, dtype=bool))
-    return None if places is None else float(places[0].mean())
+    parts = _parts(scores, np.asarray(is_positive, dtype=bool))
+    if parts is None:
+        return None
+    positive, negative = parts
+    positive.sort()
+    negative.sort()
+    twice_below = np.searchsorted(negative, positive).sum() + np.searchsorted(negative, positive, side="right").sum()
+    return float(twice_below / (2 * len(positive) * len(negative)))
 
 
 def placements(scores: FloatArray, is_positive: Any) -> tuple[FloatArray, FloatArray] | None:
@@ -35,15 +41,20 @@ def placements(scores: FloatArray, is_positive: Any) -> tuple[FloatArray, FloatA
     Returns:
         ``(n_positive,)`` and ``(n_negative,)``, both of mean AUC; ``None`` as ``auc``.
     """
-    n_positive = int(np.sum(is_positive))
-    n_negative = len(scores) - n_positive
-    if not n_positive or not n_negative or np.isnan(scores).any():
+    parts = _parts(scores, is_positive)
+    if parts is None:
         return None
-    positive = np.sort(scores[is_positive])
-    negative = np.sort(scores[~is_positive])
-    below = _middle_rank(negative, scores[is_positive]) / n_negative
-    above = 1 - _middle_rank(positive, scores[~is_positive]) / n_positive
+    positive, negative = parts
+    below = _middle_rank(np.sort(negative), positive) / len(negative)
+    above = 1 - _middle_rank(np.sort(positive), negative) / len(positive)
     return below, above
+
+
+def _parts(scores: FloatArray, is_positive: Any) -> tuple[FloatArray, FloatArray] | None:
+    """Scores of the positive and of the negative rows, copied; ``None`` as ``auc``."""
+    positive = scores[is_positive]
+    negative = scores[~is_positive]
+    return None if not len(positive) or not len(negative) or np.isnan(scores).any() else (positive, negative)
 
 
 def _middle_rank(ordered: FloatArray, values: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.store.store import RunStore
+from pages.shared.app import session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,12 +23,25 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty workspace that the app and the test's own store share."""
     folder = tmp_path / "workspace"
     monkeypatch.setenv("EVENHAND_WORKSPACE", str(folder))
     monkeypatch.delenv("EVENHAND_DATABASE_URL", raising=False)
-    return folder
+    yield folder
+    _end_server(folder)
+
+
+def _end_server(folder: Path) -> None:
+    """Close what the app has opened for a workspace, as the end of its process would: else the model's processes of all
+    tests go on beside the tests that follow, each watched twice a second.
+    """
+    if session._evaluator.cache_info().currsize:
+        session._evaluator(str(folder), None).close()
+        session._evaluator.cache_clear()
+    if session._store.cache_info().currsize:
+        session._store(str(folder), None).close()
+        session._store.cache_clear()
 
 
 @pytest.fixture

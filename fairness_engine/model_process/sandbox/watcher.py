@@ -162,7 +162,10 @@ def _nameless_bytes(scratch: Path, pid: int) -> int:
                     sizes[found.st_dev, found.st_ino] = found.st_blocks * _BLOCK_BYTES
     with contextlib.suppress(OSError):
         prefix = f"{scratch}/"
-        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+        mapped = Path(f"/proc/{pid}/maps").read_bytes()
+        # libraries are thousands of lines, and files of the folder hardly ever one
+        lines = mapped.decode(errors="replace").splitlines() if os.fsencode(prefix) in mapped else []
+        for line in lines:
             parts = line.split(maxsplit=5)
             if len(parts) == 6 and parts[5].startswith(prefix) and parts[5].endswith(_DELETED):
                 major, minor = (int(part, 16) for part in parts[3].split(":"))

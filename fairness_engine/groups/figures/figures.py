@@ -8,7 +8,7 @@ interval is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -344,14 +344,23 @@ class Counted:
         compared = np.flatnonzero(self.is_compared)
         if len(compared) < 2:
             return None, None
-        from fairlearn.metrics import demographic_parity_difference, demographic_parity_ratio
+        from fairlearn.metrics import MetricFrame, selection_rate
 
-        value = self._weighed(demographic_parity_difference)
+        # as demographic_parity_difference and demographic_parity_ratio have it, which would make the frame twice
+        actual, favourable, group, weight = self._weighed_rows()
+        rates = MetricFrame(
+            metrics=selection_rate,
+            y_true=actual,
+            y_pred=favourable,
+            sensitive_features=group,
+            sample_params={"sample_weight": weight},
+        )
+        value = float(rates.difference())
         difference = between(value, max(0.0, low[compared].max() - high[compared].min()), _span(low, high, compared))
         known = [impact for i in compared.tolist() if (impact := impacts[i]) is not None]
         if not known:
             return difference, None
-        value = self._weighed(demographic_parity_ratio)
+        value = float(rates.ratio())
         return difference, between(value, min(one.low for one in known), min(one.high for one in known))
 
     def _odds_difference(self, alpha: float) -> Bounded | None:
@@ -364,18 +373,18 @@ class Counted:
             return None
         from fairlearn.metrics import equalized_odds_difference
 
-        value = self._weighed(equalized_odds_difference)
+        actual, favourable, group, weight = self._weighed_rows()
+        value = float(equalized_odds_difference(actual, favourable, sensitive_features=group, sample_weight=weight))
         return between(value, *odds_ends(compared[:, :, 1], n, alpha))
 
-    def _weighed(self, metric: Callable[..., float]) -> float:
-        """A figure of fairlearn over the groups compared: of one row for each count, weighed by it, however many rows
-        there are.
+    def _weighed_rows(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """What fairlearn is given of the groups compared: one row for each count, weighed by it, however many rows
+        there are. Outcome, decision, group and weight, ``(n_counts,)`` each.
         """
         weight = self.counts[self.is_compared]
         group, actual, favourable = np.indices(weight.shape).reshape(3, -1)
         some = weight.ravel() > 0
-        given = (actual[some], favourable[some])
-        return float(metric(*given, sensitive_features=group[some], sample_weight=weight.ravel()[some]))
+        return actual[some], favourable[some], group[some], weight.ravel()[some]
 
 
 def _rate(n_hits: float, n: float) -> Rate:

@@ -11,7 +11,10 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, KeyArray
 
 _MIN_TABLE_SLOTS = 1 << 16
-_MAX_EXPECTED = 5e7
+_MAX_EXPECTED = 5e5
+"""A table for more is made when they come: budgets are often for many times more than are met, and every part of a
+table that is written to for the first time costs more than the entry.
+"""
 
 
 class VisitedIndividuals:
@@ -46,7 +49,7 @@ class VisitedIndividuals:
         return slots, fresh, int(n_new)
 
     def _grow(self, n_needed: int) -> None:
-        larger = VisitedIndividuals(2 * n_needed)
+        larger = VisitedIndividuals(max(n_needed, len(self.table)))  # twice as large, or more
         kernels.rehash(self.table, self.states, larger.table, larger.states)
         self.table = larger.table
         self.states = larger.states

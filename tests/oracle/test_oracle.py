@@ -8,6 +8,7 @@ from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.oracle import Oracle
+from fairness_engine.oracle.visited import VisitedIndividuals
 from handmade import FunctionPredictor, all_individuals, biased_score, function_model, small_domain, true_keys
 
 
@@ -44,6 +45,18 @@ def test_duplicates_within_a_batch_are_tested_once_and_share_the_verdict() -> No
     assert probe.is_discriminatory.tolist() == [True, True, False]
     assert probe.fresh.tolist() == [0, 2]
     assert (oracle.n_tried, oracle.n_found, oracle.evaluations) == (2, 1, 4)
+
+
+def test_the_table_of_the_known_grows_and_forgets_nobody() -> None:
+    known = VisitedIndividuals(0)
+    keys = np.random.default_rng(0).permutation(200_000).astype(np.uint64)
+    for part in np.split(keys, 20):
+        slots, fresh, n_new = known.look_up(part, takes_partly=False)
+        assert len(fresh) == n_new == len(part)
+        known.states[slots] = part % 2
+    slots, fresh, n_new = known.look_up(keys, takes_partly=False)
+    assert (known.n, len(fresh), n_new) == (len(keys), 0, 0)
+    assert (known.states[slots] == keys % 2).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 99, 1000, 1501])

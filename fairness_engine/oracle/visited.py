@@ -11,10 +11,8 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, KeyArray
 
 _MIN_TABLE_SLOTS = 1 << 16
-_MAX_EXPECTED = 5e5
-"""A table for more is made when they come: budgets are often for many times more than are met, and every part of a
-table that is written to for the first time costs more than the entry.
-"""
+_MAX_EXPECTED = 5e7
+"""A budget for more is as good as none: something else ends the search, and its table grows as they come."""
 
 
 class VisitedIndividuals:
@@ -56,6 +54,9 @@ class VisitedIndividuals:
 
 
 def expected_individuals(budget: Budget, domain: Domain) -> int:
-    """How many individuals the budget can pay for, within reason: the table grows when this was too few."""
+    """How many individuals the budget can pay for; 0 where it sets no bounds to speak of. The table grows when this was
+    too few, which costs a large search up to half of its speed.
+    """
     by_budget = (budget.max_evaluations or 0) / 2  # a pair of variants is the least that a test evaluates
-    return int(min(by_budget, domain.n_individuals, _MAX_EXPECTED))
+    expected = min(by_budget, domain.n_individuals)
+    return int(expected) if expected <= _MAX_EXPECTED else 0

@@ -122,8 +122,8 @@ def _luck_of(best: Compared, other: Compared, found: Sequence[float], of_other: 
     if found[1] > of_other[2] or of_other[1] > found[2]:
         once_in = math.comb(2 * n_seeds, n_seeds) // 2  # orders of the runs of two equals, by those that part them
         return (
-            f"The ranges over {n_seeds} seeds do not overlap; of two equally good techniques, luck alone parts the "
-            f"ranges in 1 of {wording.count(once_in)} comparisons."
+            f"The ranges over {n_seeds} seeds do not overlap. Were both techniques equally good, chance would part "
+            f"them like this once in {wording.count(once_in)} comparisons."
         )
     return f"The ranges over {n_seeds} seeds overlap, so luck may explain it."
 

@@ -129,14 +129,20 @@ def _picture_note(picture: Picture) -> str:
 
 def _too_small(check: GradientCheck) -> list[str]:
     """From which size downwards a search sees no slope, though there is one."""
-    lost = list(itertools.takewhile(lambda entry: _is_lost(entry.fast), check.sizes))
-    if not lost or len(lost) == len(check.sizes):
+    lost = _lost(check)
+    if not lost:
         return []
     where = " and below" if len(lost) > 1 else ", the smallest that was tried"
     return [
         f"At h = {size_text(lost[-1].h)}{where}, a search hardly sees a slope: its arithmetic rounds so small a "
         "change away."
     ]
+
+
+def _lost(check: GradientCheck) -> list[AtSize]:
+    """The smallest sizes, as far as slopes are not seen; none where no size sees any."""
+    lost = list(itertools.takewhile(lambda entry: _is_lost(entry.fast), check.sizes))
+    return [] if len(lost) == len(check.sizes) else lost
 
 
 def _is_lost(agreement: Agreement) -> bool:
@@ -165,4 +171,9 @@ def _best(check: GradientCheck) -> list[str]:
         found = {entry.h: entry.n_found for entry in check.sizes}
         if min(found[best]) <= max(found[_DEFAULT]):
             text += ". The searches with either overlap, so that may be chance"
+    if any(entry.h == best for entry in _lost(check)):
+        text += (
+            ". At that size hardly a slope is seen, so hardly anybody is led to the boundary, and every attribute is "
+            "tried nearly alike: that this finds most says that slopes help little on this model"
+        )
     return [text + f". Each search evaluated at most {wording.count(check.search_evaluations)} rows."]

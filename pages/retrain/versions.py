@@ -76,7 +76,7 @@ def _draw_choice(review: Review, version: Version) -> None:
                 session.link_to(navigation.PLAN, "Search it")
             return
         if version.state is VersionState.DISCARDED:
-            st.markdown("✕ **Discarded.** The review goes on without this model; you can keep it after all.")
+            st.markdown("✕ **Set aside.** The review goes on without this model; you can keep it after all.")
         st.markdown(_KEEP_TEXT)
         if version.state is not VersionState.DISCARDED:
             st.markdown(_DISCARD_TEXT)

@@ -96,6 +96,7 @@ def test_the_question_is_asked_once_and_its_answer_remembered(
     assert "At h = 1 the estimated gradient points the same way as the true one for 97.0 % of people" in text
     assert "At h = 10⁻⁷ and below, a search hardly sees a slope" in text
     assert "MAFT found the most with h = 10: 92 individuals" in text
+    assert "slopes help little" not in text
     assert "with its default, h = 1, 82" in text
     assert "Of 900 pairs, the directions in which the global phase moves people have a median cosine of 0.80" in text
     assert "the probabilities with which the local phase chooses an attribute one of 0.92" in text
@@ -175,6 +176,7 @@ def test_a_lead_that_may_be_luck_is_said_to_be() -> None:
     text = "\n".join(sentences(check))
     assert "At h = 10⁻⁸, the smallest that was tried, a search hardly sees a slope" in text
     assert "h = 1, 295. The searches with either overlap, so that may be chance." in text
+    assert "that this finds most says that slopes help little on this model." in text
     assert not any("overlap" in sentence for sentence in sentences(answer())), (
         "the larger sizes found more with every seed"
     )

@@ -13,9 +13,10 @@ _SIDEBAR_PIXELS = 230
 def main() -> None:
     """Draw the frame and run one page inside it."""
     icon = session.ROOT / "pages" / "shared" / "app" / "icon.png"
-    st.set_page_config(page_title="Evenhand", page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
     scripts = kept("scripts", None, make_pages)
     page = st.navigation(list(scripts.values()), position="hidden")
+    title = f"{page.title} · Evenhand"
+    st.set_page_config(page_title=title, page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
     st.html(frame.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
     with frame.rerun():

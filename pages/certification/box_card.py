@@ -144,7 +144,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequen
         box: which box of it.
         alone: boxes that were certified on their own.
     """
-    st.subheader("Everybody" if box == 0 else "The chosen box", anchor=False)
+    st.header("Everybody" if box == 0 else "The chosen box", anchor=False)
     with st.container(key="chosen_box"):
         texts = describe_box(read.columns, *read.box(box))
         if texts:

@@ -37,7 +37,7 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         runs: all certifications of the review.
     """
     store = session.store()
-    st.subheader("Compare with another certification", anchor=False)
+    st.header("Compare with another certification", anchor=False)
     others = _offered(store, review, run, runs)
     if not others:
         st.caption(

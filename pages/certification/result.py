@@ -35,7 +35,7 @@ def draw_boxes(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[s
         review, run, read: what is shown.
         alone: boxes that were certified on their own, as they stood when the page was drawn.
     """
-    st.subheader("The boxes behind it", anchor=False)
+    st.header("The boxes behind it", anchor=False)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="box_controls"):
         area = _area_field(read)
         verdict, within = boxes.filter_form(read)

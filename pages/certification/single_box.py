@@ -151,7 +151,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
 
 
 def _draw_all(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
-    st.subheader("Boxes on their own", anchor=False)
+    st.header("Boxes on their own", anchor=False)
     lines = table(read, alone)
     row = tables.clicked_row(
         lines,

@@ -229,7 +229,7 @@ def _draw_runs(comparison: Comparison, group: Group) -> None:
     techniques = {compared.run_ids[0]: compared for compared in comparison.techniques}
     if not techniques:
         return
-    st.subheader("Behind the figures", anchor=False)
+    st.header("Behind the figures", anchor=False)
     chosen = st.pills(
         "Runs of",
         list(techniques),

@@ -35,7 +35,7 @@ else:
 with st.expander("Another file, or a schema file"):
     upload.ask_files(review)
 
-st.subheader("Columns", anchor=False)
+st.header("Columns", anchor=False)
 categories.say_left_out(review.schema, data_files.reasons_of(review))
 st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
 changes.say_before(review)
@@ -50,9 +50,9 @@ if dataset is not None:
         st.rerun()
     counts.draw(review)
     if review.schema.protected or not kind.text_columns(review.schema):
-        st.subheader("Groups", anchor=False)
+        st.header("Groups", anchor=False)
         upload.show_groups(review, dataset)
-    st.subheader("First rows", anchor=False)
+    st.header("First rows", anchor=False)
     upload.show_preview(table, dataset)
 
 with st.container(horizontal=True):

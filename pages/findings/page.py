@@ -109,7 +109,7 @@ def _draw_cards(review: Review, found: Findings) -> None:
 def _say_tried(found: Findings) -> None:
     if not found.tried:
         return
-    st.subheader("Looked at, and nothing found" if found.cards else "Nothing was found", anchor=False)
+    st.header("Looked at, and nothing found" if found.cards else "Nothing was found", anchor=False)
     st.caption("What was tried, how much of it, what that shows, and what it does not.")
     for tried in found.tried:
         with st.container(border=True):

@@ -96,7 +96,7 @@ def draw(review: Review) -> None:
         query_params={"review": review.id},
         icon=":material/arrow_back:",
     )
-    st.subheader("Compared with another review", anchor=False)
+    st.header("Compared with another review", anchor=False)
     others = offered(review)
     if not others:
         st.info("There is no other review yet, and this one has no other model. Make one on Start, or retrain.")
@@ -210,15 +210,15 @@ def _draw_found(before: Review, after: Review, found: TwoReviews) -> None:
             icon=":material/arrow_forward:",
         )
     if first:
-        st.subheader("Accuracy and shares", anchor=False)
+        st.header("Accuracy and shares", anchor=False)
         _draw_rows(first)
     if found.people:
-        st.subheader("People: fixed and new", anchor=False)
+        st.header("People: fixed and new", anchor=False)
         frame.alone(_draw_people)(before, after, found.people)
     for title, topics in (("Groups", (Topic.GROUPS, Topic.RULES)), ("Proofs", (Topic.PROOFS,))):
         rows = found.of(*topics)
         if rows:
-            st.subheader(title, anchor=False)
+            st.header(title, anchor=False)
             _draw_rows(rows)
     if found.rows:
         st.caption(
@@ -227,7 +227,7 @@ def _draw_found(before: Review, after: Review, found: TwoReviews) -> None:
         )
     if found.missing:
         with st.container(border=True, key="not_compared"):
-            st.subheader("Not compared", anchor=False)
+            st.header("Not compared", anchor=False)
             lines = [f"- {wording.markdown(one.what)}: {wording.markdown(one.why)}" for one in found.missing]
             st.markdown("\n".join(lines))
 

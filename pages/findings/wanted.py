@@ -41,7 +41,7 @@ def draw(review: Review, found: Findings) -> None:
         return
     is_first = found.is_empty
     with st.container(border=True, key="not_looked_at"):
-        st.subheader("What to look at" if is_first else "Not looked at yet", anchor=False)
+        st.header("What to look at" if is_first else "Not looked at yet", anchor=False)
         st.markdown("\n".join(f"- {_SAID[evidence]}" for evidence in missing))
         label = "Look at all of it" if len(missing) > 1 else "Look at it"
         if session.can_start(review) and st.button(

@@ -97,7 +97,7 @@ def show_texts(card: Mapping[str, Any], column: str, names: Decisions) -> None:
     rows: Sequence[Mapping[str, Any]] = card.get("sample_rows") or ()
     if not rows:
         return
-    st.subheader("Three texts as the model receives them", anchor=False)
+    st.header("Three texts as the model receives them", anchor=False)
     st.caption("Check that the decisions make sense: a model whose outcomes are swapped looks fine in every other way.")
     texts = (_text_html(row, column, view.answer_text(row, card, names)) for row in rows)
     st.html(f'<div class="eh-texts">{"".join(texts)}</div>{_STYLE}')

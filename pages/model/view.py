@@ -249,7 +249,7 @@ def show_rows(card: Mapping[str, Any], schema: Schema) -> None:
     if not rows:
         return
     names = decisions_under(card, schema)
-    st.subheader("A few people as the model receives them", anchor=False)
+    st.header("A few people as the model receives them", anchor=False)
     st.caption(
         "Check that each value stands where the model was trained to expect it: what people read, and behind the "
         "arrow what the model is given. A category that an input stands for is 1 or 0."

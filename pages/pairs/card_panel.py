@@ -49,7 +49,7 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         position: its place among the run's pairs, from 0.
         names: what the decisions are called.
     """
-    st.subheader(f"Pair {wording.count(position + 1)}", anchor=False)
+    st.header(f"Pair {wording.count(position + 1)}", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", key="pair_actions"):
         shown = _form(run, pair, position)
         _pin(review, run, position)

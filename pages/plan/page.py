@@ -37,7 +37,7 @@ def _searches(review, *, is_comparison) -> None:
 
     domain = Domain(review.schema, review.scope)
     speed = (review.fit or {}).get("rows_per_second")
-    st.subheader("Techniques" if is_comparison else "Technique", anchor=False)
+    st.header("Techniques" if is_comparison else "Technique", anchor=False)
     plan = _comparison(review, domain, speed) if is_comparison else _one_search(review, domain, speed)
     _summary(plan, domain, speed, is_comparison)
     if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
@@ -45,7 +45,7 @@ def _searches(review, *, is_comparison) -> None:
 
 
 def _proof(review) -> None:
-    st.subheader("Certification", anchor=False)
+    st.header("Certification", anchor=False)
     st.markdown(
         wording.markdown(certification_phrases.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected)))
     )
@@ -63,7 +63,7 @@ def _proof(review) -> None:
 
 
 def _groups(review) -> None:
-    st.subheader("Rule sets", anchor=False)
+    st.header("Rule sets", anchor=False)
     wanted = rules_form.ask(review)
     st.markdown(wording.markdown(rules_form.expected_text(review, wanted)))
     if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
@@ -73,7 +73,7 @@ def _groups(review) -> None:
 
 def _one_search(review, domain, speed):
     searches = plan_form.technique_form(planning.choices(review), planning.proposed_settings(review))
-    st.subheader("Budget and seed", anchor=False)
+    st.header("Budget and seed", anchor=False)
     left, right = st.columns([3, 1])
     with left:
         budget = plan_form.budget_form(planning.whole_data(review, searches))
@@ -86,7 +86,7 @@ def _one_search(review, domain, speed):
 
 def _comparison(review, domain, speed):
     searches = plan_form.comparison_form(planning.choices(review))
-    st.subheader("Budget and seeds", anchor=False)
+    st.header("Budget and seeds", anchor=False)
     budget = plan_form.budget_form()
     places = st.columns(3)
     with places[0]:

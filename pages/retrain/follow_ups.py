@@ -200,7 +200,7 @@ def draw_maps(measured: FollowUps) -> None:
     Args:
         measured: the certifications of both models.
     """
-    st.subheader(TITLE, anchor=False)
+    st.header(TITLE, anchor=False)
     if measured.both is None:
         say_missing(measured)
         return
@@ -306,7 +306,7 @@ def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
         results: of the retraining.
         measured: the fresh searches.
     """
-    st.subheader("Pairs: fixed, new, still there", anchor=False)
+    st.header("Pairs: fixed, new, still there", anchor=False)
     cases = retrain_words.cases_text(results.changes)
     if cases:
         st.markdown(wording.markdown(cases))

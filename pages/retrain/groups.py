@@ -35,7 +35,7 @@ def draw(run: RunRecord, changes: Changes | None) -> None:
     if changes is None or not changes.groups:
         return
     groups = changes.groups
-    st.subheader("Who got better, and who worse", anchor=False)
+    st.header("Who got better, and who worse", anchor=False)
     is_of_texts = bool(run.config.text_column)
     if not is_of_texts:
         st.markdown(wording.markdown(moved_text(groups)))
@@ -110,7 +110,7 @@ def _draw_figures(run: RunRecord, changes: Changes) -> None:
     reports = changes.reports()
     if reports is None:
         return
-    st.subheader("Group figures", anchor=False)
+    st.header("Group figures", anchor=False)
     pairs = list(zip(reports[0].tables, reports[1].tables, strict=True))
     st.dataframe(
         summary_table(pairs),

@@ -140,7 +140,7 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
     is_of_texts = bool(run.config.text_column)
     quality = phrases.quality_lines(results)
     shares = phrases.share_lines(results, names)
-    st.subheader("Before and after" if results.after else "The model as it is", anchor=False)
+    st.header("Before and after" if results.after else "The model as it is", anchor=False)
     key = (run.id, results.after is not None, theme.is_dark())
     left_title = "How often it is right"
     right_title = "How often it discriminates"
@@ -209,5 +209,5 @@ def _draw_rounds(run: RunRecord, told: Rounds) -> None:
     label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"
     if told.n_rounds < len(told.rounds):
         label += " and a control"
-    st.subheader(label, anchor=False)
+    st.header(label, anchor=False)
     frame.alone(live.draw_rounds)([told], (run.id, run.seconds), "retrain_way")

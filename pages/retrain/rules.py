@@ -36,7 +36,7 @@ def draw(run: RunRecord, worst: WorstRuleSet | None, measured: FollowUps) -> Non
         run, worst: the retraining.
         measured: the runs of rule sets of both models.
     """
-    st.subheader("Rule sets, before and after", anchor=False)
+    st.header("Rule sets, before and after", anchor=False)
     _draw_worst(run, worst)
     if measured.both is None:
         follow_ups.say_missing(measured)

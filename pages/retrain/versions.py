@@ -55,7 +55,7 @@ def ask_to_keep(review: Review, run: RunRecord, model_card: Card | None, version
     card = model_card.text if model_card else None
     if version is None and not card:
         return
-    st.subheader("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
+    st.header("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
     if version is not None:
         _say()
         _draw_choice(review, version)
@@ -228,7 +228,7 @@ def draw(review: Review) -> None:
     versions = session.store().versions(review.id)
     if not versions:
         return
-    st.subheader("Versions of the model", anchor=False)
+    st.header("Versions of the model", anchor=False)
     models = tree_of(versions, review.model_id)
     stand = (review.model_id, *((version.run_id, version.model_id, version.state) for version in versions))
     row = tables.clicked_row(

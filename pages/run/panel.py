@@ -228,7 +228,7 @@ def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
     n = store.n_pairs(record.id)
     if not n:
         return
-    st.subheader("Latest pairs", anchor=False)
+    st.header("Latest pairs", anchor=False)
     names = decisions_of(models.as_of(review, record))
     try:
         sentences = kept("latest", (record.id, n, names), lambda: latest_sentences(store, record, names, n))
@@ -277,7 +277,7 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
 
 
 def _draw_estimate(record: RunRecord) -> None:
-    st.subheader("How often", anchor=False)
+    st.header("How often", anchor=False)
     _standing(record)
     results = results_of(record)
     share = results.share
@@ -300,7 +300,7 @@ def _draw_estimate(record: RunRecord) -> None:
 
 
 def _draw_count(record: RunRecord) -> None:
-    st.subheader("How many exist", anchor=False)
+    st.header("How many exist", anchor=False)
     _standing(record)
     counted = results_of(record).count
     if counted is None:
@@ -336,7 +336,7 @@ def _draw_split(record: RunRecord) -> None:
     split = results_of(record).split if not record.is_active else None
     if not split:
         return
-    st.subheader("Where the pairs came from", anchor=False)
+    st.header("Where the pairs came from", anchor=False)
     st.markdown(
         "Directed search starts from people who were found, undirected search from everybody tried; both negate one "
         "condition of the explanation."
@@ -350,7 +350,7 @@ def _draw_groups(review: Review, record: RunRecord) -> None:
         return
     names = decisions_of(models.as_of(review, record))
     shares = dict(zip(score.groups, score.shares, strict=True))
-    st.subheader("Group score", anchor=False)
+    st.header("Group score", anchor=False)
     st.markdown(
         f"The largest and the smallest share of favourable decisions lie **{100 * score.score:.1f} percentage "
         "points** apart. Every group is made of the same people drawn at random; only the protected values differ."

@@ -52,7 +52,7 @@ def ask(columns: Sequence[Column], schema: Schema, saved: Scope | None) -> bool:
 
 def draw_without_model(review: Review, protected: Sequence[str]) -> None:
     """The rest of the page for a review without a model: the favourable outcome, and on to the groups."""
-    st.subheader("Decision", anchor=False)
+    st.header("Decision", anchor=False)
     schema = ask_favourable(review)
     st.caption(
         f"{wording.markdown(without_model.in_words(review))} There is no threshold to move, and numbers are cut into "

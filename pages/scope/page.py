@@ -22,7 +22,7 @@ if kind.is_text(review):
 schema = review.schema
 saved = review.scope
 
-st.subheader("Protected attributes", anchor=False)
+st.header("Protected attributes", anchor=False)
 names = [column.name for column in schema.inputs]
 protected = st.multiselect(
     "Protected attributes",
@@ -47,11 +47,11 @@ bins = {} if is_for_groups else values.ask_bins(columns, saved.bins if saved els
 below_values = st.container()  # what is left out, and too many: on the first screen
 linked = () if is_for_groups else links.ask(review.data_id, schema, rows, protected, saved)
 
-st.subheader("Decision", anchor=False)
+st.header("Decision", anchor=False)
 schema = ask_favourable(review)
 threshold, score_gap = form.ask_decision(saved, review.fit)
 
-st.subheader("What a search may change", anchor=False)
+st.header("What a search may change", anchor=False)
 others = [name for name in names if name not in protected]
 fixed = st.multiselect(
     "Attributes that must not vary",
@@ -93,7 +93,7 @@ except SettingError as error:
         st.stop()
     Ranges(schema, scope, taken)  # limits that cannot be are said before anything is saved
     domain = None
-st.subheader("Size", anchor=False)
+st.header("Size", anchor=False)
 if domain is None:
     st.info(groups.NO_VALUES)
 else:

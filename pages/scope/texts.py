@@ -33,11 +33,11 @@ def draw(review: Review) -> None:
     assert column is not None, "the page asks for reviews of texts"
     saved = review.scope
     terms = text_terms.terms_of(review)
-    st.subheader("Identity terms", anchor=False)
+    st.header("Identity terms", anchor=False)
     compared = form.ask_categories(terms, "text_categories")
     _say_sizes(review, column, terms, compared)
     session.link_to(navigation.DATA, "Other terms: see the Data page")
-    st.subheader("Decision", anchor=False)
+    st.header("Decision", anchor=False)
     schema = ask_favourable(review) if review.schema and review.schema.label else _ask_decision(review)
     threshold = _ask_threshold(saved, review.fit or {})
     if not compared:

@@ -16,7 +16,7 @@ st.caption(f":material/lock: Your data stays on {where}; no telemetry.")
 with frame.wrapping("reviews"):
     left, right = st.columns([2, 5], gap="large")
 with left:
-    st.subheader("New review", anchor=False)
+    st.header("New review", anchor=False)
     with st.form("new_review", enter_to_submit=True):
         name = st.text_input("Name", placeholder="For example: Credit model", max_chars=200, key="new_name")
         is_wanted = st.form_submit_button("New review", type="primary", icon=":material/add:")
@@ -25,7 +25,7 @@ with left:
         session.go_to(navigation.DATA)
     st.caption("One data set, one model, one question. You need a CSV file, and a model file or a column of outcomes.")
 with right:
-    st.subheader("Saved reviews", anchor=False)
+    st.header("Saved reviews", anchor=False)
     if session.lists_reviews():
         reviews.show_reviews()
     else:
@@ -34,7 +34,7 @@ with right:
             "Keep the address of a review: it opens by its link only."
         )
 
-st.subheader("Teaching demos", anchor=False)
+st.header("Teaching demos", anchor=False)
 demos.show_demos()
 
 with st.expander("Real data sets, fetched when you ask for one"):

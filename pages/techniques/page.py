@@ -107,7 +107,7 @@ def draw_words() -> None:
 
 def draw(technique) -> None:
     """One technique: its note, its source, its settings."""
-    st.markdown(f"#### {wording.markdown(technique.title)}\n\n{wording.markdown(technique.summary)}")
+    st.markdown(f"## {wording.markdown(technique.title)}\n\n{wording.markdown(technique.summary)}")
     draw_answers(NOTES.get(technique.name, FALLBACK))
     st.caption(f"Source: {wording.markdown(technique.reference)}")
     settings = settings_tables()[technique.name]
@@ -125,7 +125,7 @@ def draw_answers(note) -> None:
 
 def draw_certification() -> None:
     """What a certification proves and what it does not, and one that can be checked by hand."""
-    st.markdown("#### Certification")
+    st.markdown("## Certification")
     st.markdown("Proves for whom the decision does not hang on a protected attribute, and for whom it does.")
     draw_answers(CERTIFICATION)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in PROOF_WORDS.items()))
@@ -156,7 +156,7 @@ def draw_example() -> None:
 
 def draw_testsgd() -> None:
     """What rule sets say and what they do not, and some that can be checked by hand."""
-    st.markdown("#### TestSGD")
+    st.markdown("## TestSGD")
     st.markdown(TESTSGD_SUMMARY)
     draw_answers(TESTSGD)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RULE_WORDS.items()))
@@ -194,7 +194,7 @@ def draw_rules_example() -> None:
 
 def draw_retraining() -> None:
     """What a retraining does and what it does not say, its strategies, and one that can be checked by hand."""
-    st.markdown("#### Retraining")
+    st.markdown("## Retraining")
     st.markdown(RETRAINING_SUMMARY)
     draw_answers(RETRAINING)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RETRAIN_WORDS.items()))

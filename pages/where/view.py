@@ -317,7 +317,7 @@ def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | Non
     """The chosen group: its conditions in full, its share, its pairs."""
     node = found.nodes[leaf]
     rank = found.leaves.index(leaf) + 1
-    st.subheader(f"Group {rank}", anchor=False)
+    st.header(f"Group {rank}", anchor=False)
     st.markdown(f"**{wording.markdown(sentence(node.conditions, domain, most=60))}**")
     if node.share is None:
         st.markdown("None of the rows that the shares are measured on lies in this group.")

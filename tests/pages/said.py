@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 OpenApp = Callable[..., AppTest]
 
-KINDS = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "success")
+KINDS = ("title", "header", "markdown", "caption", "info", "warning", "error", "success")
 
 
 def text_of(app: AppTest) -> str:

@@ -84,7 +84,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
     """
     with st.container(border=True, key="chosen_rule"):
         with st.container(horizontal=True, vertical_alignment="center", key="rule_actions"):
-            st.subheader(f"Rule set {wording.count(position + 1)}", anchor=False, width="stretch")
+            st.header(f"Rule set {wording.count(position + 1)}", anchor=False, width="stretch")
             _pin(review, run, position)
             if not phrases.is_of_texts(result):
                 case_basket.offer_group(run, position, group_text(result, position))

@@ -132,7 +132,7 @@ def draw_themis(result: RuleResult, themis: Themis | None) -> None:
     """The two sub-groups and their difference; nothing where the run has none."""
     if themis is None:
         return
-    st.subheader("The two extremes beside it (THEMIS)", anchor=False)
+    st.header("The two extremes beside it (THEMIS)", anchor=False)
     st.markdown(wording.markdown(sentence(themis)))
     st.dataframe(table(result, themis), hide_index=True, key="rules_themis")
 
@@ -193,9 +193,9 @@ def draw_rules(review: Review, run: RunRecord, result: RuleResult) -> None:
             "Choose a group in the chart, the cards or the table: who it is, the samples behind it, its rows and pairs."
         )
     if len(ranked.positions):
-        st.subheader("In plain sentences", anchor=False)
+        st.header("In plain sentences", anchor=False)
         cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
-        st.subheader("All that match", anchor=False)
+        st.header("All that match", anchor=False)
         rules_table.draw(run.id, result, ranked, chosen)
 
 

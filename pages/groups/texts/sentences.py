@@ -39,14 +39,14 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     for note in results_of(run).notes.notes:
         st.caption(wording.markdown(wording.spaced(note)))
     frame.alone(term_chart.draw)(run, result, names)
-    st.subheader("The same sentence, another word", anchor=False)
+    st.header("The same sentence, another word", anchor=False)
     if found.pairs:
         frame.alone(sentence_pairs.draw)(run, found, names)
     else:
         st.info(
             "None of the sentences looked at is decided otherwise when its term is replaced by another of the category."
         )
-    st.subheader("Try a sentence of your own", anchor=False)
+    st.header("Try a sentence of your own", anchor=False)
     frame.alone(own_sentence.draw)(run, names)
 
 

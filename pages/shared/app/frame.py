@@ -39,6 +39,11 @@ STYLE = """
 @media (max-width: 1300px) {.block-container {padding-left: 2.2rem; padding-right: 2.2rem;}}
 .evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
 [data-testid="stHeading"] h1 {font-size: 1.75rem; padding: 1rem 0 0.2rem 0;}
+[data-testid="stMain"] h2 {font-size: 1.35rem; padding: 0.5rem 0 0.3rem 0;}
+[data-testid="stMain"] h3 {font-size: 1.15rem;}
+[data-testid="stCaptionContainer"] {color: light-dark(#5A6069, #A7ADB5); opacity: 1;}
+[data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p {color: light-dark(#0067A3, #7CC4F0);}
+[data-testid="stPageLink-NavLink"]:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: 1px;}
 .evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.7rem 0 0.2rem 0; max-width: 60rem;}
 .evenhand-idea {margin: -0.5rem 0 -0.3rem 0; font-size: 0.95rem; line-height: 1.4;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}

@@ -190,7 +190,7 @@ def _draw_linked(review: Review) -> None:
     """Those of a rule set, of the data of its run."""
     group = group_link.named(review)
     if group is not None:
-        st.subheader("Rows of a group", anchor=False)
+        st.header("Rows of a group", anchor=False)
     group_link.chip(review, group)
     if group is None:
         return
@@ -214,7 +214,7 @@ def _draw_chosen(review: Review) -> None:
         return  # the page says why further down
     is_inside = group.contains(dataset.schema, dataset.rows)
     found = GroupRows(dataset, np.flatnonzero(is_inside), np.flatnonzero(~is_inside))
-    st.subheader("Rows of the group", anchor=False)
+    st.header("Rows of the group", anchor=False)
     _draw_rows(found, group.key, "cohort_data")
     exports.offer_csv(
         f"Save {wording.counted(len(found.inside), 'row')} as CSV",

@@ -94,7 +94,7 @@ class Listing:
         open_ids = {run.id for run in shown}
         if len(runs) < 2 or len(runs) == len(shown):
             return None
-        st.subheader(self.heading, anchor=False)
+        st.header(self.heading, anchor=False)
         stand = (sorted(open_ids), review.changed, [(run.id, run.state.value, run.evaluations) for run in runs])
         row = tables.clicked_row(
             kept(self.key, stand, lambda: self.table(runs, open_ids)),

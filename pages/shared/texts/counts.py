@@ -41,7 +41,7 @@ def draw(review: Review) -> None:
         columns = tuple(name for name in columns if not are_names(review, name))
         if not columns:
             return
-    st.subheader("Texts", anchor=False)
+    st.header("Texts", anchor=False)
     column = columns[columns.index(known) if known else 0]
     if len(columns) > 1:
         column = st.selectbox("Column of texts", columns, index=columns.index(column), key="text_column")

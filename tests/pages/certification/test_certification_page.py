@@ -191,7 +191,7 @@ def test_a_model_that_ignores_the_attribute_is_proved_for_everybody(open_app: Op
     assert "get the same decision whatever their sex and race" in headline_of(app)
     assert ">All " in headline_of(app)
     assert "Open" not in headline_of(app)
-    assert "The boxes behind it" not in [element.value for element in app.subheader]
+    assert "The boxes behind it" not in [element.value for element in app.header]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_another_minute_is_a_certification_of_the_box_shown_under_the_whole(
     assert run.config.scope.limits == box_limits(read.columns, *read.box(box))
     assert run.config.budget.max_seconds == 60.0
     assert app.query_params["run"] == certified.counting.id, "the whole stays open"
-    assert "Boxes on their own" in [element.value for element in app.subheader]
+    assert "Boxes on their own" in [element.value for element in app.header]
     assert "This box is being certified on its own" in said.text_of(app)
 
 

@@ -186,7 +186,7 @@ def test_the_data_page_shows_the_rows_of_a_group(open_app: OpenApp, case: Case) 
     assert said.errors_of(app) == []
     n = int(case.result.scored.n_rows[case.position])
     assert f"{n} rows" in plain(app)
-    assert "Rows of a group" in [element.value for element in app.subheader]
+    assert "Rows of a group" in [element.value for element in app.header]
     frame = pd.read_csv(case.store.file(case.review.data_id or "").path)
     schema = case.run.config.schema
     expected = frame
@@ -201,7 +201,7 @@ def test_the_data_page_shows_the_rows_of_a_group(open_app: OpenApp, case: Case) 
     shown = next(element.value for element in app.dataframe if "Row" in element.value)
     assert shown["Row"].tolist() == (expected.index[: group_rows.N_SHOWN] + 1).tolist()
     app.button(key="group_chip").click().run()
-    assert "Rows of a group" not in [element.value for element in app.subheader]
+    assert "Rows of a group" not in [element.value for element in app.header]
 
 
 def test_a_file_of_rows_runs_nothing_in_a_spreadsheet() -> None:

@@ -72,7 +72,7 @@ def test_the_table_lists_the_pairs_and_the_first_is_open(open_app: OpenApp, fini
     n = finished.searches[-1].n_found
     assert len(app.dataframe[0].value) == n
     assert f"{n} pairs found." in said.text_of(app).replace("\u202f", "")
-    assert app.subheader[0].value == "Pair 1"
+    assert app.header[0].value == "Pair 1"
     html = card_of(app)
     assert "Person A" in html
     assert "≠" in html
@@ -92,7 +92,7 @@ def test_the_first_list_is_of_those_for_whom_it_matters_most(
     assert table[severity.UNLIKE].tolist() == [f"{one['variants_unlike']} of {one['n_variants']}" for one in told]
     assert table["Score gap"].tolist() == [one["gap"] for one in told]
     assert table[severity.ALIKE].tolist() == [one["similar_rows"] for one in told]
-    assert app.subheader[0].value == f"Pair {told[0]['pair']}"
+    assert app.header[0].value == f"Pair {told[0]['pair']}"
     assert f"The {len(told)} people for whom it matters most" in said.text_of(app)
     pairs = store.pairs(run.id)
     shown = pairs[table["Pair"].to_numpy() - 1]
@@ -141,7 +141,7 @@ def test_implausible_pairs_are_hidden_at_first_and_counted(
 def test_a_link_to_an_implausible_pair_opens_it(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
     first = int(np.flatnonzero(is_implausible(workspace, finished))[0])
     app = open_pairs(open_app, finished, shows_all=False, pair=str(first + 1))
-    assert app.subheader[0].value == f"Pair {first + 1}"
+    assert app.header[0].value == f"Pair {first + 1}"
     assert f"Pair {first + 1} is open but not in the list, for it is implausible." in plain(app)
     assert "further than 99 % of real people are from each other" in plain(app)
     assert first + 1 not in app.dataframe[0].value["Pair"].tolist()
@@ -214,12 +214,12 @@ def plain(app: AppTest) -> str:
 
 
 def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, finished: Finished) -> None:
-    assert open_pairs(open_app, finished, pair="3").subheader[0].value == "Pair 3"
+    assert open_pairs(open_app, finished, pair="3").header[0].value == "Pair 3"
     for wrong in ("0", "-1", "99999999999999999999999", "9" * 5_000, "abc", "²"):
         app = open_app(PAIRS, review=finished.review.id, run=finished.searches[-1].id, pair=wrong)
         assert said.errors_of(app) == [], wrong
         first = app.dataframe[0].value["Pair"].iloc[0]
-        assert app.subheader[0].value == f"Pair {first}", wrong
+        assert app.header[0].value == f"Pair {first}", wrong
 
 
 def test_the_flip_matrix_holds_what_the_model_says_of_every_variant(

@@ -292,7 +292,7 @@ def test_the_data_page_shows_the_rows_of_the_group(open_app: OpenApp, workspace:
     assert shown["Row"].tolist() == expected[: group_rows.N_SHOWN].tolist()
     assert f"{len(expected)} rows" in plain(app)
     app.selectbox(key="cohort_choice_data").select(0).run()
-    assert "Rows of the group" not in [element.value for element in app.subheader]
+    assert "Rows of the group" not in [element.value for element in app.header]
 
 
 def test_where_looks_among_the_group_and_saves_what_it_finds(

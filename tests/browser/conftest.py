@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import ONE_PROCESS_FLAGS, AppPage, AppServer, OpenPage, free_port, launch_browser
+from driver import ONE_PROCESS_FLAGS, AppPage, AppServer, OpenPage, ServerOfModules, launch_browser
 from playwright.sync_api import BrowserContext, sync_playwright
 
 
@@ -29,18 +29,19 @@ def chromium() -> Iterator[BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-def port() -> int:
-    """Where the server of each module listens, one after the other: what the browser keeps, it keeps by address."""
-    return free_port()
+def server_of_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerOfModules]:
+    """The app for all modules of this process, one after the other."""
+    server = ServerOfModules(tmp_path_factory.mktemp("app") / "no-workspace-yet").start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="module")
-def app_server(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[AppServer]:
+def app_server(server_of_modules: ServerOfModules, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """The app with an empty workspace, shared by the tests of one module."""
-    server = AppServer(tmp_path_factory.mktemp("app") / "workspace", port=port).start()
-    yield server
-    server.stop()
-    server.end_workers()
+    server_of_modules.go_on(tmp_path_factory.mktemp("app") / "workspace")
+    yield server_of_modules
+    server_of_modules.end_workers()
 
 
 @pytest.fixture

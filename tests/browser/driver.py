@@ -47,6 +47,14 @@ WebSocket.prototype.send = function (...message) {
 };
 """
 
+# What the browser does at Back and Forward, the address being another.
+FOLLOW = """
+(address) => {
+  history.pushState({}, '', address);
+  dispatchEvent(new PopStateEvent('popstate', { state: {} }));
+}
+"""
+
 # The app is at rest when the script has ended, the connection stands, the server has answered, and nothing is marked as
 # stale or as a placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
 AT_REST = """
@@ -107,6 +115,7 @@ class AppServer:
         self._options = options
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._stdin = subprocess.DEVNULL
 
     @property
     def pid(self) -> int:
@@ -116,8 +125,8 @@ class AppServer:
 
     def command(self) -> list[str]:
         """What starts it."""
-        launcher = [sys.executable, "-m", "evenhand", "app", "--no-browser"]
-        return [*launcher, "--port", str(self.port), "--workspace", str(self.workspace), *self._options]
+        launcher = [sys.executable, "-m", "evenhand", "app"]
+        return [*launcher, "--no-browser", "--port", str(self.port), "--workspace", str(self.workspace), *self._options]
 
     def start(self) -> AppServer:
         """Start it and wait until it answers (it has drawn no page yet)."""
@@ -125,7 +134,7 @@ class AppServer:
             self._process = subprocess.Popen(
                 self.command(),
                 cwd=self.workspace.parent,
-                stdin=subprocess.DEVNULL,
+                stdin=self._stdin,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONPATH": str(ROOT), **self._environment},
@@ -182,6 +191,34 @@ class AppServer:
         return self.start()
 
 
+class ServerOfModules(AppServer):
+    """The app, shared by the modules of a test process: each has a workspace of its own, and its own answers."""
+
+    def command(self) -> list[str]:
+        """What starts it."""
+        program = ROOT / "tests" / "browser" / "scripts" / "app_for_modules.py"
+        return [sys.executable, str(program), *super().command()[4:]]
+
+    def start(self) -> ServerOfModules:
+        """Start it, and keep the line on which it is told of workspaces."""
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            self._stdin = theirs.fileno()
+            super().start()
+        return self
+
+    def go_on(self, workspace: Path) -> None:
+        """Serve another workspace from now on."""
+        self.workspace = workspace
+        self._line.sendall(str(workspace).encode())
+        assert self._line.recv(100) == b"ready", self.log_text()
+
+    def stop(self) -> None:
+        """End it as Ctrl-C would."""
+        super().stop()
+        self._line.close()
+
+
 ONE_PROCESS_FLAGS = ("--process-per-site", "--disable-gpu-compositing")
 """All tabs of an app are drawn by one process, which has the app's scripts compiled after the first."""
 
@@ -226,6 +263,22 @@ class AppPage:
         self.page.goto(f"{self.url}/{path}{'?' + urlencode(query) if query else ''}")
         if settle:
             self.wait_until_at_rest()
+
+    def follow(self, path: str = "", **query: str) -> None:
+        """Go on to an address within the session, as Back and Forward do: `follow("pairs", run=run_id)`.
+
+        A fifth of the work of `goto`, so for what is looked at after the first page, or where it does not matter how it
+        was come by. What the session remembers, it remembers.
+        """
+        address = f"{self.url}/{path}{'?' + urlencode(query) if query else ''}"
+        self.page.evaluate(FOLLOW, address)
+        self.wait_until_at_rest()
+
+    def look(self, *, theme: str = "light", width: int = 1400, height: int = 900) -> None:
+        """Go on in another theme and another window."""
+        self.page.emulate_media(color_scheme=theme)
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.wait_until_at_rest()
 
     def reload(self) -> None:
         """Press F5."""

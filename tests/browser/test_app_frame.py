@@ -53,25 +53,23 @@ def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenP
     assert runtimes_of(app_server.pid) == []
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])
-def test_the_open_review_and_every_page_are_in_view_without_scrolling(
-    app_server: AppServer, open_page: OpenPage, width: int, height: int
-) -> None:
+def test_the_open_review_and_every_page_are_in_view_without_scrolling(app: AppPage, app_server: AppServer) -> None:
     name = "Credit decisions of the second quarter, after the change of the points for residence"
     review = RunStore(app_server.workspace).create_review(name)
-    tab = open_page(app_server, width=width, height=height)
-    tab.goto("data", review=review.id)
-    sidebar = tab.page.get_by_test_id("stSidebar")
+    app.goto("data", review=review.id)
+    sidebar = app.page.get_by_test_id("stSidebar")
     links = sidebar.get_by_role("link")
     assert links.count() == len(navigation.PLACES)
-    for shown in (sidebar.get_by_text(name), links.first, links.last):
-        box = shown.bounding_box()
-        assert box is not None
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= height
-    ends = [box["y"] + box["height"] for link in links.all() if (box := link.bounding_box()) is not None]
-    starts = [box["y"] for link in links.all() if (box := link.bounding_box()) is not None]
-    assert all(start >= end - 1 for end, start in zip(ends, starts[1:], strict=False)), "no link covers another"
+    for width, height in ((1280, 720), (1440, 900)):
+        app.look(width=width, height=height)
+        for shown in (sidebar.get_by_text(name), links.first, links.last):
+            box = shown.bounding_box()
+            assert box is not None
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= height
+        ends = [box["y"] + box["height"] for link in links.all() if (box := link.bounding_box()) is not None]
+        starts = [box["y"] for link in links.all() if (box := link.bounding_box()) is not None]
+        assert all(start >= end - 1 for end, start in zip(ends, starts[1:], strict=False)), "no link covers another"
 
 
 def test_a_review_stays_open_for_somebody_who_does_not_wait(app_server: AppServer, open_page: OpenPage) -> None:

@@ -5,7 +5,7 @@ shared by its link.
 from __future__ import annotations
 
 import pytest
-from driver import AppPage, AppServer, OpenPage
+from driver import AppPage, AppServer
 from playwright.sync_api import expect
 
 import group_cases
@@ -81,22 +81,21 @@ def test_a_rule_set_opened_from_its_card_comes_into_view(app: AppPage, review: R
     app.expect_no_exception()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 1024)])
-def test_a_link_opens_its_rule_set(
-    app_server: AppServer, open_page: OpenPage, review: Review, theme: str, width: int
-) -> None:
+def test_a_link_opens_its_rule_set(app: AppPage, app_server: AppServer, review: Review) -> None:
     store = RunStore(app_server.workspace)
     run = next(iter(store.runs(review.id)), None) or group_cases.run_of(store, review)
-    app = open_page(app_server, theme=theme, width=width)
     app.goto("groups", run=run.id, rule="2")
     expect(app.by_key("chosen_rule")).to_contain_text("Rule set 2")
     app.pause(300)
     app.click_text("Its rows and pairs")
     app.wait_until_at_rest()
-    app.expect_no_exception()
-    overflow = app.page.evaluate(
-        "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - "
-        "main.clientWidth; }"
-    )
-    assert overflow <= 0, "nothing stands out of the window"
-    app.screenshot(f"groups-{theme}-{width}")
+    for theme, width in (("light", 1440), ("dark", 1024)):
+        app.look(theme=theme, width=width)
+        expect(app.by_key("chosen_rule")).to_contain_text("Rule set 2")
+        app.expect_no_exception()
+        overflow = app.page.evaluate(
+            "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - "
+            "main.clientWidth; }"
+        )
+        assert overflow <= 0, "nothing stands out of the window"
+        app.screenshot(f"groups-{theme}-{width}")

@@ -186,11 +186,11 @@ def test_pages_and_their_charts_keep_within_the_policy(proxy: Proxy, secure_cont
     tab.goto()
     assert finished.review.name not in tab.text(), "others reach it: nothing is listed"
     for page in ("data", "model", "scope", "plan", "run", "pairs", "where", "gradients", "retrain"):
-        tab.goto(page, review=finished.review.id)
+        tab.follow(page, review=finished.review.id)
         tab.expect_no_exception()
-    tab.goto("groups", review=str(grouped.review_id), run=grouped.id)
+    tab.follow("groups", review=str(grouped.review_id), run=grouped.id)
     assert tab.page.locator(".main-svg").count() > 0, "a chart is drawn"
-    tab.goto("certification", review=str(certified.review_id), run=certified.id)
+    tab.follow("certification", review=str(certified.review_id), run=certified.id)
     assert tab.page.locator("canvas").count() > 0, "the map is drawn"
     tab.expect_no_exception()
     assert said == []
@@ -210,6 +210,24 @@ def test_a_file_is_taken_and_read_through_the_proxy(proxy: Proxy, secure_context
     assert said == []
 
 
+@pytest.fixture(scope="module")
+def internet() -> Iterator[socket.socket]:
+    """Whoever asks for something of elsewhere comes by here."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        yield listener
+
+
+@pytest.fixture(scope="module")
+def named_server(internet: socket.socket, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """A server with a name, whose way to elsewhere is watched."""
+    way = f"http://127.0.0.1:{internet.getsockname()[1]}"
+    ways = {"http_proxy": way, "https_proxy": way, "no_proxy": "127.0.0.1"}
+    server = AppServer(tmp_path_factory.mktemp("named") / "w", ("--name", NAME), ways).start()
+    yield server
+    server.stop()
+
+
 @pytest.mark.parametrize(("host", "origin", "status"), [
     (NAME, f"https://{NAME}", 101),
     ("127.0.0.1", "http://127.0.0.1", 101),
@@ -217,21 +235,12 @@ def test_a_file_is_taken_and_read_through_the_proxy(proxy: Proxy, secure_context
     (NAME, "https://elsewhere.example", 403),
 ])  # fmt: skip
 def test_a_server_answers_to_its_names_alone_and_asks_nobody(
-    host: str, origin: str, status: int, tmp_path: Path
+    host: str, origin: str, status: int, named_server: AppServer, internet: socket.socket
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as internet:
-        internet.settimeout(0)
-        way = f"http://127.0.0.1:{internet.getsockname()[1]}"
-        ways = {"http_proxy": way, "https_proxy": way, "no_proxy": "127.0.0.1"}
-        server = AppServer(tmp_path / "w", ("--name", NAME), ways)
-        server.start()
-        try:
-            lines = [f"Host: {host}", f"Origin: {origin}", "Upgrade: websocket", "Connection: Upgrade"]
-            lines += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13"]
-            with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as line:
-                line.sendall("\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""]).encode())
-                assert line.recv(64).split()[1] == str(status).encode()
-            with pytest.raises(BlockingIOError):
-                internet.accept()  # whoever asks for something of elsewhere comes by here
-        finally:
-            server.stop()
+    lines = [f"Host: {host}", f"Origin: {origin}", "Upgrade: websocket", "Connection: Upgrade"]
+    lines += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13"]
+    with socket.create_connection(("127.0.0.1", named_server.port), PATIENCE_SECONDS) as line:
+        line.sendall("\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""]).encode())
+        assert line.recv(64).split()[1] == str(status).encode()
+    with pytest.raises(BlockingIOError):
+        internet.accept()

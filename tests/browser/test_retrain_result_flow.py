@@ -21,18 +21,16 @@ def retrained(app_server: AppServer) -> Retrained:
     return retrained_runs.retrained_runs(app_server.workspace)
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 1024)])
-def test_strategies_side_by_side(
-    app_server: AppServer, open_page: OpenPage, retrained: Retrained, theme: str, width: int
-) -> None:
-    app = open_page(app_server, theme=theme, width=width)
+def test_strategies_side_by_side(app: AppPage, retrained: Retrained) -> None:
     app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
-    app.expect_text("1 of 2 strategies improved the model")
-    app.expect_text("Accuracy against discrimination")
-    app.expect_no_exception()
-    lines = app.download_table("Save the comparison as CSV").splitlines()
-    assert [line.split(",")[0] for line in lines[1:]] == ["The original", "All variants", "Thresholds by group"]
-    app.screenshot(f"retrain-compare-{theme}")
+    for theme, width in (("light", 1440), ("dark", 1024)):
+        app.look(theme=theme, width=width)
+        app.expect_text("1 of 2 strategies improved the model")
+        app.expect_text("Accuracy against discrimination")
+        app.expect_no_exception()
+        lines = app.download_table("Save the comparison as CSV").splitlines()
+        assert [line.split(",")[0] for line in lines[1:]] == ["The original", "All variants", "Thresholds by group"]
+        app.screenshot(f"retrain-compare-{theme}")
 
 
 def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenPage, retrained: Retrained) -> None:
@@ -65,9 +63,9 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
     keep(app)
     assert store.review(retrained.review.id).model_id == version.model_id
     assert store.versions(retrained.review.id)[0].state is VersionState.KEPT
-    app.goto("certification", review=retrained.review.id, run=followed(store, retrained, "before"))
+    app.follow("certification", review=retrained.review.id, run=followed(store, retrained, "before"))
     app.expect_text("of the model before")
-    app.goto("model", review=retrained.review.id)
+    app.follow("model", review=retrained.review.id)
     app.expect_text("by retraining (All variants)")
     app.expect_no_exception()
 

@@ -111,7 +111,7 @@ def test_a_killed_worker_is_told_and_its_pairs_are_there(app: AppPage, store: Ru
     app.click_link("See the pairs")
     app.expect_text("Person A")
     app.expect_no_exception()
-    app.goto("run", run=run.id)
+    app.follow("run", run=run.id)
     app.click_button("Run again", settle=False)
     app.expect_text("▶ Running")
     again = run_in_address(app)

@@ -60,24 +60,24 @@ def test_a_threshold_is_tried_and_used(app_server: AppServer, open_page: OpenPag
     app.expect_no_exception()
 
 
-@pytest.mark.parametrize(("theme", "width", "height"), [("dark", 1280, 720), ("light", 1024, 768)])
-def test_the_section_on_a_projector(
-    app_server: AppServer, open_page: OpenPage, review: Review, theme: str, width: int, height: int
-) -> None:
-    app = open_page(app_server, theme=theme, width=width, height=height)
+def test_the_section_on_a_projector(app_server: AppServer, open_page: OpenPage, review: Review) -> None:
+    app = open_page(app_server, theme="dark", width=1280, height=720)
     app.goto("groups", review=review.id, view="Threshold")
-    app.expect_text("reaches four fifths (0.8, a convention) at")
-    app.click_button("Find four fifths")
-    assert float(figure(app, "Impact ratio")) >= 0.8
     app.click_text("All thresholds as a table")
-    expect(app.by_key("threshold_curves_table_fold").get_by_test_id("stDataFrame")).to_be_visible()
     app.click_text("How to read this")
-    content = app.download_table("Save all thresholds as CSV")
-    assert content.splitlines()[0].startswith("threshold,is_present,attribute,group,rows")
-    overflow = app.page.evaluate(
-        "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - "
-        "main.clientWidth; }"
-    )
-    assert overflow <= 0, "nothing stands out of the window"
-    app.screenshot(f"threshold-{theme}-{width}")
-    app.expect_no_exception()
+    for theme, width, height in (("dark", 1280, 720), ("light", 1024, 768)):
+        app.look(theme=theme, width=width, height=height)
+        app.expect_text("reaches four fifths (0.8, a convention) at")
+        app.click_button("Find four fifths")
+        assert float(figure(app, "Impact ratio")) >= 0.8
+        expect(app.by_key("threshold_curves_table_fold").get_by_test_id("stDataFrame")).to_be_visible()
+        content = app.download_table("Save all thresholds as CSV")
+        assert content.splitlines()[0].startswith("threshold,is_present,attribute,group,rows")
+        overflow = app.page.evaluate(
+            "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - "
+            "main.clientWidth; }"
+        )
+        assert overflow <= 0, "nothing stands out of the window"
+        app.screenshot(f"threshold-{theme}-{width}")
+        app.expect_no_exception()
+        app.click_button("Back to the present")

@@ -1,4 +1,4 @@
-"""Every page, with a whole assessment on it, as axe-core sees it: nothing serious and nothing moderate in either theme."""
+"""Every page, with a whole assessment on it, as axe-core sees it: nothing serious or moderate in either theme."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_hostile_file_is_shown_as_text(app: AppPage, tmp_path: Path) -> None:
     new_review(app, "http://evil.example/x www.evil.example **b** me@evil.example")
     app.upload("CSV file", path)
     app.expect_text("Rows by sex")
-    assert app.page.title() == "Evenhand"
+    assert app.page.title() == "Data · Evenhand"
     assert app.page.locator("img[src='x']").count() == 0
     assert "evil.example/x" in app.page.get_by_test_id("stSidebar").inner_text()
     assert app.page.locator("a[href*='evil.example']").count() == 0

@@ -37,6 +37,13 @@ class PeopleTested:
 
 
 @dataclass(frozen=True)
+class PeopleMet:
+    """Rows ``(n, n_columns)`` of which all variants were scored, whether or not they were tested before."""
+
+    rows: FloatArray
+
+
+@dataclass(frozen=True)
 class Felt:
     """Rows ``(n, n_columns)`` that the model was asked about without testing anybody: the probes of a slope, the
     neighbours of a person.
@@ -51,7 +58,7 @@ class RecordedStep:
 
     Args:
         phase: as the technique calls it.
-        moments: in order: ``PeopleTested``, ``Felt``, and what the technique itself showed.
+        moments: in order: ``PeopleTested``, ``PeopleMet``, ``Felt``, and what the technique itself showed.
         evaluations, n_tried, n_found: of the search so far, at the end of the step.
     """
 
@@ -61,13 +68,18 @@ class RecordedStep:
     n_tried: int
     n_found: int
 
+    @property
+    def n_felt(self) -> int:
+        """Rows that were evaluated in it without testing anybody."""
+        return sum(len(moment.rows) for moment in self.moments if isinstance(moment, Felt))
+
     def tested(self) -> list[PeopleTested]:
         """Whoever was tested in it, in order."""
         return [moment for moment in self.moments if isinstance(moment, PeopleTested)]
 
 
 class RecordingOracle(Oracle):
-    """An oracle that keeps what it is asked, and what is shown to it.
+    """An oracle that keeps what it is asked, and what is shown to it. For small models: everything is kept.
 
     Attributes:
         moments: since the last ``take``.
@@ -77,6 +89,7 @@ class RecordingOracle(Oracle):
         """As ``Oracle``."""
         super().__init__(model, domain, budget)
         self.moments: list[object] = []
+        self._known_keys: set[int] = set()
 
     def take(self) -> tuple[object, ...]:
         """The moments since the last call."""
@@ -91,6 +104,7 @@ class RecordingOracle(Oracle):
     def _note(self, rows: FloatArray, probe: Probe | VariantMargins, origins: FloatArray | None = None) -> None:
         fresh = probe.fresh
         if len(fresh):
+            self._known_keys.update(self.domain.keys(rows[fresh]).tolist())
             came_from = None if origins is None else origins[fresh].copy()
             self.moments.append(PeopleTested(rows[fresh].copy(), probe.is_discriminatory[fresh].copy(), came_from))
 
@@ -135,7 +149,10 @@ class RecordingOracle(Oracle):
     def measure(self, rows: FloatArray) -> VariantScores:
         """As ``Oracle.measure``."""
         measured = super().measure(rows)
-        self.moments.append(PeopleTested(rows.copy(), measured.is_discriminatory.copy()))
+        keys, first = np.unique(self.domain.keys(rows), return_index=True)
+        fresh = np.sort(first[[int(key) not in self._known_keys for key in keys]])
+        self.moments.append(PeopleMet(rows.copy()))
+        self._note(rows, Probe(measured.is_discriminatory, fresh))
         return measured
 
     def scores(self, rows: FloatArray) -> FloatArray:

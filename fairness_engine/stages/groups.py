@@ -11,12 +11,11 @@ from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.oracle.domain import Ranges, Scope
-from fairness_engine.stages.small_models import HIGHEST_INCOME, SEXES, SmallModel
-from fairness_engine.stages.stage import AGE, INCOME, Area, PanelLine, Stage, StageStep, counted
+from fairness_engine.stages.small_models import AGE, HIGHEST_INCOME, INCOME, SEX, SEXES, SmallModel
+from fairness_engine.stages.stage import Area, PanelLine, Stage, StageStep, counted
 
-_SETTINGS = RuleSettings(support=0.05, bins=6, one_sided=False)
+_SETTINGS = RuleSettings(support=0.05, bins=6)
 _N_FIRST = 5
-_SEX = 0
 
 
 def groups_stage(small: SmallModel) -> Stage:
@@ -28,7 +27,7 @@ def groups_stage(small: SmallModel) -> Stage:
     result = RuleResult.from_parts(scored.arrays, scored.space)
     granted = small.model.decide(small.model.scores(small.people))
     dots = [
-        (round(row[_SEX]), round(row[INCOME]), round(row[AGE]), int(is_granted))
+        (round(row[SEX]), round(row[INCOME]), round(row[AGE]), int(is_granted))
         for row, is_granted in zip(small.people, granted.tolist(), strict=True)
     ]
     steps = [
@@ -57,7 +56,6 @@ def groups_stage(small: SmallModel) -> Stage:
     whole = ["".join("1" if each else "0" for each in side[0].ravel()) for side in (women, men)]
     return Stage(
         "testsgd",
-        "TestSGD",
         small,
         "Makes every group that values of the protected attributes can make: a sex, a range of ages, both together. Of "
         "each it compares the share who get the loan with that of everyone else, over people of the data and people "
@@ -71,7 +69,7 @@ def groups_stage(small: SmallModel) -> Stage:
 
 
 def _grown(result: RuleResult) -> list[int]:
-    """Positions of the groups of women that begin with the youngest, the smallest first, then of everybody so young."""
+    """Positions of the groups of women that begin with the youngest, the smallest first."""
     sexes = result.attributes[0].members
     ages = result.attributes[1].members
     found = []

@@ -8,21 +8,21 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessors import make_assessor
-from fairness_engine.certification.box_inspection.details import BoxDetails
 from fairness_engine.certification.box_inspection.inspector import BoxInspector
 from fairness_engine.certification.fairquant.rule import FairQuantRule
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.stages.small_models import SEXES, SmallModel
-from fairness_engine.stages.stage import AGE, INCOME, Area, PanelLine, Stage, StageStep, counted
+from fairness_engine.stages.small_models import AGE, INCOME, PAYMENTS, SEXES, SmallModel
+from fairness_engine.stages.stage import Area, PanelLine, Stage, StageStep, counted
 
 _ONE_BY_ONE = 24
 _N_LAST = 8
 """Cuts that are shown one by one, and steps in which the rest is."""
-_PAYMENTS = 3
 _ROUNDING = 1e-9
+_SIDES = {INCOME: ("on the left", "on the right"), AGE: ("below", "above"), PAYMENTS: ("with fewer", "with more")}
+"""What the two parts of a cut box are called, by the column that was cut."""
 _SETTINGS = CertifySettings(mode=Mode.CLASSIC)
 
 
@@ -81,12 +81,10 @@ class _Partition:
         return drawn + (self._box_areas(marked, Area.NEXT) if marked >= 0 else [])
 
     def _box_areas(self, box: int, kind: Area) -> list[tuple[int, int, int, int, int, str]]:
-        columns = self.space.columns.tolist()
         rows = self.space.rows(np.stack([self.low[box], self.high[box]]))
         planes = range(1)
         if len(self.small.planes) > 1:
-            planes = range(int(rows[0, _PAYMENTS]), int(rows[1, _PAYMENTS]) + 1)
-        assert {AGE, INCOME} <= set(columns)
+            planes = range(int(rows[0, PAYMENTS]), int(rows[1, PAYMENTS]) + 1)
         sides = (int(rows[0, INCOME]), int(rows[1, INCOME]), int(rows[0, AGE]), int(rows[1, AGE]))
         return [(plane, *sides, str(kind)) for plane in planes]
 
@@ -133,13 +131,12 @@ def proof_stage(small: SmallModel) -> Stage:
             steps.append(_later_step(partition, leaves, len(part), done, is_last=done == len(partition.cuts)))
     return Stage(
         "certification",
-        "FairQuant",
         small,
         "Looks at boxes of people instead of single ones. It bounds the score of everybody in a box, as women and as "
         "men. Where the bounds leave no doubt, all are certified or all are falsified at once; where they do, the box "
         "is cut in two, along the attribute that moves the score most.",
-        f"The published way, whole boxes. A real run cuts the boxes with the most undecided people first, "
-        f"{counted(32, 'box', 'boxes')} a round or more; here they are shown one by one.",
+        "The published way, whole boxes. A real run cuts the boxes with the most undecided people first, 32 a round or "
+        "more; here they are shown one by one.",
         steps,
     )
 
@@ -147,13 +144,15 @@ def proof_stage(small: SmallModel) -> Stage:
 def _first(partition: _Partition, inspector: BoxInspector) -> StageStep:
     """The whole plane as one box."""
     step = StageStep(
-        "At first everybody is in one box. Its bounds say that the score may lie on either side of the threshold, for "
-        "women and for men: nothing is proved.",
+        "A model decides on loans: whoever scores more than 0.5 gets one. At first everybody is in one box. Its bounds "
+        "leave room for scores on either side, for women and for men: nothing is proved. “Certified” will mean that "
+        "all in a box are decided alike as women and as men, “falsified” that all are decided differently.",
         "before",
         areas=partition.areas([0]),
         figures=_figures(partition, [0], 0),
     )
-    _tell(partition, inspector, step, 0)
+    step.panel_title = "Scores of everybody, threshold 0.5"
+    step.panel = [*_bounds_of(partition, inspector, 0), *_smears_of(partition, 0)]
     return step
 
 
@@ -161,15 +160,16 @@ def _cut_step(partition: _Partition, inspector: BoxInspector, cut: _Cut, leaves:
     """One cut: which box, which attribute and why, and what became of the parts."""
     verdicts = [partition.verdict(part) for part in cut.parts]
     name = partition.name(cut.column)
+    sides = _SIDES[int(partition.space.columns[cut.column])]
     value = partition.value(cut.column, cut.at)
     outcome = (
         f"Both parts are {verdicts[0]}."
         if verdicts[0] is verdicts[1]
-        else f"The lower part is {verdicts[0]}, the upper {verdicts[1]}."
+        else f"The part {sides[0]} is {verdicts[0]}, that {sides[1]} {verdicts[1]}."
     )
     says = (
-        f"Cut {number}: the box of {partition.text(cut.box)}, between {name} {value:.0f} and {value + 1:.0f}, for "
-        f"along {name} the score can move most there. {outcome}"
+        f"Cut {number}: {name} moves the score most in the box of {partition.text(cut.box)}, so that is cut between "
+        f"{name} {value:.0f} and {value + 1:.0f}. {outcome}"
     )
     step = StageStep(
         says,
@@ -177,21 +177,30 @@ def _cut_step(partition: _Partition, inspector: BoxInspector, cut: _Cut, leaves:
         areas=partition.areas(leaves, cut.box),
         figures=_figures(partition, leaves, number),
     )
-    _tell(partition, inspector, step, cut.box, cut.column)
+    step.panel_title = "Scores of the two parts, threshold 0.5"
+    for part, side in zip(cut.parts, sides, strict=True):
+        step.panel += _bounds_of(partition, inspector, part, f"{side}, ")
+    step.panel += _smears_of(partition, cut.box, cut.column)
     return step
 
 
-def _tell(partition: _Partition, inspector: BoxInspector, step: StageStep, box: int, column: int = -1) -> None:
-    """The bounds of a box, and how far the score may move along each attribute."""
-    details: BoxDetails = inspector.inspect(partition.low[box], partition.high[box])
-    step.panel_title = "The box before the cut" if column >= 0 else "The whole"
-    for sex, (low, high) in zip(SEXES, details.score_bounds.tolist(), strict=True):
-        step.panel.append(PanelLine(f"score, {sex}", f"{low:.3f} to {high:.3f}, threshold 0.5"))
-    _, smears = partition.rule.smears(partition.low[box : box + 1], partition.high[box : box + 1])
-    total = max(float(smears.sum()), 1e-12)
-    for i, smear in enumerate(smears[0].tolist()):
-        share = round(smear / total, 4)
-        step.panel.append(PanelLine(f"moved by {partition.name(i)}", f"{100 * share:.0f} %", share, i == column))
+def _bounds_of(partition: _Partition, inspector: BoxInspector, box: int, where: str = "") -> list[PanelLine]:
+    """Between what the scores of everybody in a box lie, as women and as men."""
+    bounds = inspector.inspect(partition.low[box], partition.high[box]).score_bounds
+    return [
+        PanelLine(f"{where}{sex}", f"{low:.3f} to {high:.3f}")
+        for sex, (low, high) in zip(SEXES, bounds.tolist(), strict=True)
+    ]
+
+
+def _smears_of(partition: _Partition, box: int, cut: int = -1) -> list[PanelLine]:
+    """How much of what may move the score in a box each attribute may; the one that is cut is marked."""
+    smears = partition.rule.smears(partition.low[box : box + 1], partition.high[box : box + 1])[1][0]
+    shares = smears / max(float(smears.sum()), _ROUNDING)
+    return [
+        PanelLine(f"moved by {partition.name(i)}", f"{100 * share:.0f} %", round(share, 4), i == cut)
+        for i, share in enumerate(shares.tolist())
+    ]
 
 
 def _later_step(partition: _Partition, leaves: list[int], n: int, done: int, *, is_last: bool) -> StageStep:
@@ -199,7 +208,7 @@ def _later_step(partition: _Partition, leaves: list[int], n: int, done: int, *, 
     shares = _shares(partition, leaves)
     end = (
         f"It is done: of everybody {_percent(shares[0])} are certified and {_percent(shares[1])} falsified"
-        + (", nobody is left." if shares[2] <= 0 else f"; {_percent(shares[2])} stay undecided.")
+        + (", and nobody stays undecided." if shares[2] < _ROUNDING else f"; {_percent(shares[2])} stay undecided.")
         if is_last
         else "The boxes along the two boundaries grow small, and the colours grow towards them from both sides."
     )

@@ -7,18 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.errors import SettingError
+from fairness_engine.search.registry import TECHNIQUES
 
-STAGES = {
-    "random": "Random",
-    "data-scan": "Data scan",
-    "aequitas": "AEQUITAS",
-    "directed": "Directed",
-    "maft": "MAFT",
-    "maft-plus": "MAFT+",
-    "eidig": "EIDIG",
-    "adf": "ADF",
-    "sg": "SG",
-    "sg-shared": "SG, shared trees",
+STAGES = {name: technique.title for name, technique in TECHNIQUES.items()} | {
     "certification": "FairQuant",
     "testsgd": "TestSGD",
 }

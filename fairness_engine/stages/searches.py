@@ -74,8 +74,21 @@ def capitalised(text: str) -> str:
 
 
 def first_step(says: str) -> StageStep:
-    """Before anything happened."""
-    return StageStep(says, "before", figures=figures(0, 0, 0))
+    """Before anything happened: what it is about, and what comes."""
+    about = (
+        "A model decides on loans. Every point of the plane is a person, who is decided twice: as a woman and as a "
+        "man, nothing else changed. Whoever is decided differently is found. "
+    )
+    return StageStep(f"{about}{says}", "before", figures=figures(0, 0, 0))
+
+
+def ended(small: SmallModel, steps: list[StageStep]) -> list[StageStep]:
+    """The steps, the last of which says how much of what there is was found."""
+    women, men = small.granted()
+    n_all = int((women != men).sum())
+    n_found = steps[-1].figures["Found"]
+    steps[-1].says += f" Here the stage ends: of all {n_all} people who are decided differently it has found {n_found}."
+    return steps
 
 
 # --- at random, over the data --------------------------------------------------------------------------------------
@@ -86,12 +99,7 @@ _MOST_BATCHES = 30
 
 def random_stage(small: SmallModel) -> Stage:
     """Everybody alike, drawn at random."""
-    steps = [
-        first_step(
-            "Nobody was tested yet. Every person is a point of the plane; each will be decided twice, as a woman and "
-            "as a man, and nothing else changed.",
-        )
-    ]
+    steps = [first_step("Random search draws people from anywhere.")]
     for step in recorded(RandomSearch(batch=_BATCH), small):
         n_tested, n_found = n_found_of(step)
         drawn = begun(
@@ -105,21 +113,18 @@ def random_stage(small: SmallModel) -> Stage:
             break
     return Stage(
         RandomSearch.name,
-        RandomSearch.title,
         small,
         "Draws people evenly from the whole plane and decides each as a woman and as a man. It learns nothing from "
         "what it finds, so its share of people found is an honest estimate for everybody.",
         f"{_BATCH} people a step, 4,096 in a real run.",
-        steps,
+        ended(small, steps),
     )
 
 
 def data_scan_stage(small: SmallModel) -> Stage:
     """The people of the data, one after the other."""
     n_people = len(small.people)
-    steps = [
-        first_step(f"A data set of {n_people} people. Each will be decided as a woman and as a man, in random order.")
-    ]
+    steps = [first_step(f"A data scan goes through the {n_people} people of a data set, in random order.")]
     for step in recorded(DataScan(batch=12), small):
         n_tested, n_found = n_found_of(step)
         says = (
@@ -130,12 +135,11 @@ def data_scan_stage(small: SmallModel) -> Stage:
     steps[-1].says += " The file is at its end, and so is the scan: of the empty places it says nothing."
     return Stage(
         DataScan.name,
-        DataScan.title,
         small,
         "Decides every person of the data as a woman and as a man. Whoever it finds is a real person, apart from the "
         "sex; of people who are not in the file it says nothing.",
         "12 people a step at most, 4,096 in a real run.",
-        steps,
+        ended(small, steps),
     )
 
 
@@ -178,14 +182,13 @@ def aequitas_stage(small: SmallModel) -> Stage:
         before = chances
     return Stage(
         Aequitas.name,
-        Aequitas.title,
         small,
         "People who are decided differently lie close together. So AEQUITAS draws some people at random, and from each "
         "one found a walker goes on in steps of 1, one attribute at a time. What was found on the way teaches it which "
         "attribute and which direction pay.",
         f"The lessons are {_LESSON / 0.001:.0f} times larger than in a real run, so that they can be seen in "
         f"{_N_MOVES} moves instead of thousands. Steps in which all walkers met known people are left out.",
-        steps,
+        ended(small, steps),
     )
 
 
@@ -257,13 +260,12 @@ def directed_stage(small: SmallModel) -> Stage:
             break
     return Stage(
         Directed.name,
-        Directed.title,
         small,
         "Finds some people who are decided differently and grows from them: each child differs from its parent in one "
         "attribute, by any amount. From the scores it learns how far a move of each kind carries, and asks the model "
         "about those children only who are predicted to be found.",
         "A few children a step, and up to four steps together; thousands of children in a real run.",
-        steps,
+        ended(small, steps),
     )
 
 

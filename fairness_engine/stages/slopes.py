@@ -12,9 +12,9 @@ from fairness_engine.search.techniques.gradient.adf import Adf
 from fairness_engine.search.techniques.gradient.eidig import Eidig
 from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
 from fairness_engine.search.techniques.gradient.search import GradientSearch, TakenSlopes
-from fairness_engine.stages.searches import begun, capitalised, first_step, found_text, n_found_of, recorded
-from fairness_engine.stages.small_models import SEXES, SmallModel
-from fairness_engine.stages.stage import AGE, INCOME, Dot, Line, PanelLine, Stage, StageStep, dots, people, standing
+from fairness_engine.stages.searches import begun, capitalised, ended, first_step, found_text, n_found_of, recorded
+from fairness_engine.stages.small_models import AGE, INCOME, SEXES, SmallModel
+from fairness_engine.stages.stage import Dot, Line, PanelLine, Stage, StageStep, dots, people, standing
 
 _N_STARTS = 8
 _N_WALKED = 24
@@ -22,55 +22,28 @@ _ARROW = 6.0
 """How long the longest arrow of a step is, in units of the axes."""
 
 
-def maft_stage(small: SmallModel) -> Stage:
-    """Slopes felt by trying."""
-    return _stage(
-        Maft(n_starts=_N_STARTS, n_steps=_N_WALKED, n_rounds=1, n_clusters=2),
-        small,
-        "Goes from people of the data to where the decision is close, and then walks around each person found. It sees "
-        "nothing of the model but scores: to feel the slope it changes one attribute at a time by a little and asks "
-        "again.",
-    )
+_IDEAS: dict[type[GradientSearch], str] = {
+    Maft: "Goes from people of the data to where the decision is close, and then walks around each person found. It "
+    "sees nothing of the model but scores: to feel the slope it changes one attribute at a time by a little and asks "
+    "again.",
+    MaftPlus: "Does what MAFT does, and wastes nothing: the people whom it asks about to feel a slope are people too, "
+    "so they count as tested, as a woman and as a man. Slopes are taken once at each place.",
+    Eidig: "Does what MAFT does, with the exact slope of the score, which it reads from inside the network: one look "
+    "instead of a probe an attribute.",
+    Adf: "The first of the gradient searches. It follows the slope of the loss, read from inside the network, and "
+    "takes it anew after every person found.",
+}
 
 
-def maft_plus_stage(small: SmallModel) -> Stage:
-    """The same, and every probe counts."""
-    return _stage(
-        MaftPlus(n_starts=_N_STARTS, n_steps=_N_WALKED, n_rounds=1, n_clusters=2),
-        small,
-        "Does what MAFT does, and wastes nothing: the people whom it asks about to feel a slope are people too, so "
-        "they count as tested, as a woman and as a man. Slopes are taken once at each place.",
-    )
-
-
-def eidig_stage(small: SmallModel) -> Stage:
-    """True slopes of the output."""
-    return _stage(
-        Eidig(n_starts=_N_STARTS, n_steps=_N_WALKED, n_rounds=1, n_clusters=2),
-        small,
-        "Does what MAFT does, with the exact slope of the score, which it reads from inside the network: one look "
-        "instead of a probe an attribute.",
-    )
-
-
-def adf_stage(small: SmallModel) -> Stage:
-    """True slopes of the loss, without momentum."""
-    return _stage(
-        Adf(n_starts=_N_STARTS, n_steps=_N_WALKED, n_rounds=1, n_clusters=2),
-        small,
-        "The first of the gradient searches. It follows the slope of the loss, read from inside the network, and takes "
-        "it anew after every person found.",
-    )
-
-
-def _stage(technique: GradientSearch, small: SmallModel, idea: str) -> Stage:
-    """Descent of a few people of the data, then walks around those found."""
+def slopes_stage(kind: type[GradientSearch], small: SmallModel) -> Stage:
+    """Descent of a few people of the data, then walks around those found; slopes felt, or read from the network."""
+    technique = kind(n_starts=_N_STARTS, n_steps=_N_WALKED, n_rounds=1, n_clusters=2)
     is_estimated = isinstance(technique, Maft)
     sees = "feels the slope of the score" if is_estimated else "reads the slope of the score from the network"
     steps = [
         first_step(
-            f"{_N_STARTS} people of the data set out. {technique.title} {sees} for each, as a woman and as a man, and "
-            "moves the person towards the boundary between the two decisions.",
+            f"{_N_STARTS} people of the data will set out. {technique.title} {sees} for each, as a woman and as a man, "
+            "and moves the person towards the boundary between the two decisions."
         )
     ]
     for step in recorded(technique, small):
@@ -81,7 +54,7 @@ def _stage(technique: GradientSearch, small: SmallModel, idea: str) -> Stage:
         if step.phase == "global search":
             says = _descent_text(taken, n_tested, n_found, is_first=len(steps) == 1)
         else:
-            says = _walk_text(taken, n_tested, n_found)
+            says = _walk_text(taken, n_tested, n_found, technique)
         drawn = begun(small, step, says)
         for moment in step.moments:
             if isinstance(moment, Felt) and not isinstance(technique, MaftPlus):
@@ -93,12 +66,11 @@ def _stage(technique: GradientSearch, small: SmallModel, idea: str) -> Stage:
         steps.append(drawn)
     return Stage(
         technique.name,
-        technique.title,
         small,
-        idea,
+        _IDEAS[kind],
         f"{_N_STARTS} start rows and {_N_WALKED} moves around each person found; a thousand moves in a real run. Steps "
         "in which only known people were met are left out.",
-        steps,
+        ended(small, steps),
     )
 
 
@@ -110,22 +82,21 @@ def _descent_text(taken: Sequence[TakenSlopes], n_tested: int, n_found: int, *, 
         return f"{tested}."
     n = sum(len(slopes.rows) for slopes in taken)
     return (
-        "The arrows show where the score of the person's decision falls. Where it falls for the woman and for the man "
-        f"alike, {'the person moves' if n == 1 else 'the people move'} by 1 in each attribute. {tested}."
+        "An arrow points to where the model becomes less sure of its decision. Where that is so for the woman and for "
+        f"the man alike, {'the person moves' if n == 1 else 'the people move'} by 1, in each attribute for itself. "
+        f"{tested}."
     )
 
 
-def _walk_text(taken: Sequence[TakenSlopes], n_tested: int, n_found: int) -> str:
+def _walk_text(taken: Sequence[TakenSlopes], n_tested: int, n_found: int, technique: GradientSearch) -> str:
     walked = "from the people found, one attribute is moved by 1 at a time, a flat one more often than a steep one"
     begin = ""
     if taken:
         n = sum(len(slopes.rows) for slopes in taken)
         begin = f"Slopes are taken at {people(n)}: where an attribute is flat, a move keeps both decisions. Then "
-    sentence = f"{begin}{walked}"
-    return (
-        f"{sentence[0].upper()}{sentence[1:]}. {capitalised(found_text(n_tested, n_found))}; after a miss a walk goes "
-        "back to its start."
-    )
+    where = "stays where it was" if isinstance(technique, MaftPlus) else "goes back to its start"
+    missed = f"; after a miss a walk {where}" if n_found < n_tested else ""
+    return f"{capitalised(f'{begin}{walked}')}. {capitalised(found_text(n_tested, n_found))}{missed}."
 
 
 def _draw_slopes(small: SmallModel, drawn: StageStep, slopes: TakenSlopes, *, is_estimated: bool) -> None:
@@ -167,17 +138,9 @@ def _slope_arrows(
     for row, slope in zip(rows, slopes, strict=True):
         income = float(row[INCOME])
         age = float(row[AGE])
-        ends = income - scale * slope[places[INCOME]], age - scale * slope[places[AGE]]
-        made.append(
-            (
-                small.plane_of(row),
-                round(income),
-                round(age),
-                round(float(ends[0]), 2),
-                round(float(ends[1]), 2),
-                str(kind),
-            )
-        )
+        end = round(float(income - scale * slope[places[INCOME]]), 2)
+        end_age = round(float(age - scale * slope[places[AGE]]), 2)
+        made.append((small.plane_of(row), round(income), round(age), end, end_age, str(kind)))
     return made
 
 

@@ -17,6 +17,8 @@ from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
 from fairness_engine.oracle.domain import Domain, Scope
 
+SEX, AGE, INCOME, PAYMENTS = range(4)
+"""The columns, in order; payments in one of the models only. Income and age are the axes of the plane."""
 SEXES = ("women", "men")
 YOUNGEST = 20
 OLDEST = 49
@@ -33,7 +35,7 @@ class SmallModel:
     """A model that decides by sex, age and income, and in one case by payments missed; sex is protected.
 
     Args:
-        name, title: of the model.
+        name: of the model, as ``registry.MODELS`` has it.
         rule: what it decides by, in words.
         truth: who is treated differently, in words.
         model, domain: as a review has them.
@@ -42,7 +44,6 @@ class SmallModel:
     """
 
     name: str
-    title: str
     rule: str
     truth: str
     model: Model
@@ -71,26 +72,25 @@ class SmallModel:
             columns.append(plane.ravel())
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def granted(self, model: Model | None = None) -> IntArray:
-        """Whether women and men get the loan, of everybody ``(2, n_planes, 30, 40)``, by this model or another."""
+    def granted(self) -> IntArray:
+        """Whether women and men get the loan, of everybody ``(2, n_planes, 30, 40)``."""
         rows = self.everybody
         as_men = rows.copy()
-        as_men[:, 0] = 1.0
-        decider = model or self.model
-        both = [decider.decide(decider.scores(each)) for each in (rows, as_men)]
+        as_men[:, SEX] = 1.0
+        both = [self.model.decide(self.model.scores(each)) for each in (rows, as_men)]
         shape = (len(SEXES), len(self.planes), OLDEST - YOUNGEST + 1, HIGHEST_INCOME + 1)
         return np.asarray(both, dtype=np.int64).reshape(shape)
 
     def is_treated_differently(self, row: FloatArray) -> bool:
         """Whether a person ``(n_columns,)`` is decided differently as a woman and as a man."""
         both = np.stack([row, row])
-        both[:, 0] = (0.0, 1.0)
+        both[:, SEX] = (0.0, 1.0)
         decided = self.model.decide(self.model.scores(both))
         return bool(decided[0] != decided[1])
 
     def plane_of(self, row: FloatArray) -> int:
         """Which plane a row ``(n_columns,)`` lies on."""
-        return int(row[3]) if len(self.planes) > 1 else 0
+        return int(row[PAYMENTS]) if len(self.planes) > 1 else 0
 
 
 def two_attributes() -> SmallModel:
@@ -99,7 +99,6 @@ def two_attributes() -> SmallModel:
     model, domain = _network(features, (1.0, 0.5, -0.5, -0.4), 24.25)
     return SmallModel(
         "two",
-        "Two attributes",
         "A loan is granted where the income, in thousands, and half a point for each year of age from 20 to 36 come to "
         "more than 24.",
         "Women under 40 need 0.4 more for each year that they are younger than 40. So the truth is a wedge: people of "
@@ -122,7 +121,6 @@ def three_attributes() -> SmallModel:
     model, domain = _network(features, (1.0, 0.5, -0.5, -2.0, -0.6), 20.25, has_payments=True)
     return SmallModel(
         "three",
-        "Three attributes",
         "A loan is granted where the income, in thousands, and half a point for each year of age from 20 to 36, less 2 "
         "for each payment missed, come to more than 20.",
         "Women who missed a payment need more: 0.6 for each year that they are younger than 30 after one payment, than "

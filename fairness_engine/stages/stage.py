@@ -1,7 +1,7 @@
 """A stage: a technique at work on a small model, step by step, as a picture that can be replayed.
 
 Everything drawn was recorded from the technique itself (``search.recording``); a stage only says where it lies on the
-plane and what it means. The browser draws it (``pages/shared/stage``), and reads the sentences.
+plane and what it means. The browser draws it (``pages/shared/player``), and reads the sentences.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
-from fairness_engine.stages.small_models import HIGHEST_INCOME, OLDEST, YOUNGEST, SmallModel
-
-AGE = 1
-INCOME = 2
-"""Columns of the small models that are the axes of the plane."""
+from fairness_engine.stages.registry import STAGES
+from fairness_engine.stages.small_models import AGE, HIGHEST_INCOME, INCOME, OLDEST, YOUNGEST, SmallModel
 
 
 class Dot(StrEnum):
@@ -80,7 +77,6 @@ class StageStep:
         cloud: people whose decisions are looked at in this step only ``(plane, income, age, is_granted)``.
         standing: people who are looked at now ``(plane, income, age)``.
         panel_title, panel: what stands beside the picture.
-        decides: what the model of this step decides, where it is another: as ``Stage.truth``.
         figures: what is counted so far, by name.
     """
 
@@ -93,7 +89,6 @@ class StageStep:
     standing: list[tuple[int, int, int]] = field(default_factory=list)
     panel_title: str = ""
     panel: list[PanelLine] = field(default_factory=list)
-    decides: list[str] | None = None
     figures: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +103,6 @@ class StageStep:
             "standing": self.standing,
             "panel_title": self.panel_title,
             "panel": [[line.label, line.text, line.share, line.is_marked] for line in self.panel],
-            "decides": self.decides,
             "figures": self.figures,
         }
         return {name: value for name, value in content.items() if value}
@@ -119,7 +113,7 @@ class Stage:
     """A technique on a small model.
 
     Args:
-        name, title: of the technique.
+        name: of the technique, as ``registry.STAGES`` has it.
         small: the model.
         idea: what the technique does, in two or three sentences.
         departs: what is set differently from a real run, and why.
@@ -129,7 +123,6 @@ class Stage:
     """
 
     name: str
-    title: str
     small: SmallModel
     idea: str
     departs: str
@@ -141,7 +134,7 @@ class Stage:
         """As the browser reads it."""
         return {
             "name": self.name,
-            "title": self.title,
+            "title": STAGES[self.name],
             "model": self.small.name,
             "rule": self.small.rule,
             "truth_text": self.small.truth,
@@ -154,11 +147,11 @@ class Stage:
         }
 
 
-def decisions_text(small: SmallModel, model: Any = None) -> list[str]:
+def decisions_text(small: SmallModel) -> list[str]:
     """Who gets the loan, a text a plane, a letter a person by age, then income: ``0`` nobody, ``1`` women and men,
     ``m`` men only, ``w`` women only.
     """
-    women, men = small.granted(model)
+    women, men = small.granted()
     letters = np.where(women == men, np.where(women == 1, "1", "0"), np.where(men == 1, "m", "w"))
     return ["".join(plane.ravel()) for plane in letters]
 

@@ -15,11 +15,9 @@ from fairness_engine.search.techniques.sg.search import Origin, Undirected
 from fairness_engine.search.techniques.sg.sg import Sg, Solved
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
 from fairness_engine.search.techniques.sg.trees import Explained, LearnedTree
-from fairness_engine.stages.searches import begun, capitalised, first_step, found_text, n_found_of, recorded
-from fairness_engine.stages.small_models import SmallModel
+from fairness_engine.stages.searches import begun, capitalised, ended, first_step, found_text, n_found_of, recorded
+from fairness_engine.stages.small_models import AGE, INCOME, PAYMENTS, SmallModel
 from fairness_engine.stages.stage import (
-    AGE,
-    INCOME,
     Area,
     Line,
     PanelLine,
@@ -35,7 +33,6 @@ from fairness_engine.stages.stage import (
 
 _MOST_STEPS = 40
 _CLOUD = 240
-_PAYMENTS = 3
 
 
 def sg_stage(small: SmallModel) -> Stage:
@@ -61,14 +58,13 @@ def sg_stage(small: SmallModel) -> Stage:
             break
     return Stage(
         Sg.name,
-        Sg.title,
         small,
-        "Explains a person by a small decision tree that is grown on how the model decides people nearby. Then it "
-        "breaks one condition of the explanation, keeps the others, and lets a solver name a person for whom that "
-        "holds: somebody just across a line that matters.",
+        "Explains a person by a small decision tree that is grown on how the model decides people drawn around them. "
+        "Then it turns one condition of the explanation round, keeps the others, and lets a solver name a person for "
+        "whom all of that holds.",
         "One person at a time, as printed; 32 in a real run. A neighbourhood holds 240 people here, 5,000 in a real "
         "run. Start rows that were not found stand together in one step.",
-        steps[: _MOST_STEPS + 1],
+        ended(small, steps[: _MOST_STEPS + 1]),
     )
 
 
@@ -90,7 +86,8 @@ class _Starts:
             f"{counted(n, 'start row')} of the data {'is' if n == 1 else 'are'} tested, one after the other; the last "
             f"is found.{others}",
             step.phase,
-            figures=figures(step.evaluations, step.n_tried, step.n_found),
+            # the explanation, which is paid in the same step, comes next
+            figures=figures(step.evaluations - step.n_felt, step.n_tried, step.n_found),
         )
         for tested in self.taken:
             drawn.dots += verdict_dots(small, tested.rows, tested.is_found)
@@ -106,10 +103,10 @@ def _explained_steps(small: SmallModel, step: RecordedStep) -> Iterator[StageSte
             continue
         path = moment.path
         yield StageStep(
-            f"The explanation. {counted(len(moment.neighbours), 'person nearby', 'people nearby')} were decided by the "
-            f"model: filled circles get the loan, rings do not. A tree tells them apart, and "
+            f"The explanation. {people(len(moment.neighbours))} drawn around this one, near ones counting more, were "
+            f"decided by the model: filled circles get the loan, rings do not. A tree tells them apart, and "
             f"{counted(len(path), 'condition')} lead to this person. The bar of a condition is its confidence: the "
-            "share of the people nearby who follow the path so far.",
+            "share of these people who follow the path so far.",
             "explaining",
             cloud=_cloud(small, moment.neighbours, moment.labels),
             areas=_areas(small, path.predicates, moment.person),
@@ -137,7 +134,11 @@ def _solved_step(small: SmallModel, step: RecordedStep) -> Iterator[StageStep]:
     generated = last.generated
     before = generated.path.predicates[generated.negated]
     kept = "all others are kept" if generated.rank is Origin.DIRECTED else "those before it are kept"
-    empty = f" Of {counted(n_empty, 'set')} of conditions before, nobody fulfils all." if n_empty else ""
+    empty = (
+        f" Nobody fulfils the conditions of the {counted(n_empty, 'set')} before, so they are left out."
+        if n_empty
+        else ""
+    )
     says = (
         f"“{predicate_text(small, before)}” is turned into “{predicate_text(small, before.negated())}”; {kept}. The "
         f"solver names a person for whom all of it holds, within the frame: {found_text(n_tested, n_found)}.{empty}"
@@ -166,29 +167,28 @@ def sg_shared_stage(small: SmallModel) -> Stage:
             "SG with shared trees tests people of the data. Instead of one tree a person it grows a few for everybody."
         )
     ]
+    sources = {
+        "directed search": "One condition of the way to a person found is turned round, all others kept, and a person "
+        "is drawn from where that holds: ",
+        "undirected search": "The first conditions of a person's way are kept, the next is turned round: ",
+        "testing start rows": "People of the data: ",
+    }
     for step in recorded(technique, small, 4_800):
-        for moment in step.moments:
-            if isinstance(moment, LearnedTree):
-                steps.append(_learned_step(small, step, moment))
         n_tested, n_found = n_found_of(step)
         if n_tested:
-            source = {
-                "directed search": "One condition of the way to a person found is turned round, all others kept, and a "
-                "person is drawn from where that holds: ",
-                "undirected search": "The first conditions of a person's way are kept, the next is turned round: ",
-                "testing start rows": "People of the data: ",
-            }.get(step.phase, "")
-            steps.append(begun(small, step, f"{source}{found_text(n_tested, n_found)}."))
+            drawn = begun(small, step, f"{sources.get(step.phase, '')}{found_text(n_tested, n_found)}.")
+            drawn.figures = figures(step.evaluations - step.n_felt, step.n_tried, step.n_found)  # a tree comes next
+            steps.append(drawn)
+        steps += [_learned_step(small, step, each) for each in step.moments if isinstance(each, LearnedTree)]
         if len(steps) > _MOST_STEPS:
             break
     return Stage(
         SgShared.name,
-        SgShared.title,
         small,
         "Does what SG does with a few decision trees for everybody: conditions are cheap then, and coarser than a "
         "person's own.",
         "16 people a wave, 2 trees of 240 people; thousands in a real run.",
-        steps[: _MOST_STEPS + 1],
+        ended(small, steps[: _MOST_STEPS + 1]),
     )
 
 
@@ -224,8 +224,8 @@ def _areas(
     low = small.domain.low.copy()
     high = small.domain.high.copy()
     named = {predicate.column for predicate in predicates}
-    if len(small.planes) > 1 and _PAYMENTS not in named:
-        low[_PAYMENTS] = high[_PAYMENTS] = person[_PAYMENTS]
+    if len(small.planes) > 1 and PAYMENTS not in named:
+        low[PAYMENTS] = high[PAYMENTS] = person[PAYMENTS]
     for predicate in predicates:
         column = predicate.column
         if predicate.is_below:
@@ -237,7 +237,7 @@ def _areas(
 
 def _box_areas(small: SmallModel, low: FloatArray, high: FloatArray) -> Iterator[tuple[int, int, int, int, int, str]]:
     """A box on each plane that it reaches."""
-    first, last = (0, 0) if len(small.planes) == 1 else (math.ceil(low[_PAYMENTS]), math.floor(high[_PAYMENTS]))
+    first, last = (0, 0) if len(small.planes) == 1 else (math.ceil(low[PAYMENTS]), math.floor(high[PAYMENTS]))
     for plane in range(first, last + 1):
         sides = [math.ceil(low[INCOME]), math.floor(high[INCOME]), math.ceil(low[AGE]), math.floor(high[AGE])]
         if sides[0] <= sides[1] and sides[2] <= sides[3]:

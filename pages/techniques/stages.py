@@ -50,7 +50,7 @@ def draw(name: str) -> None:
     model = asked if asked in models else models[0]
     recording = _recording(name, model)
     st.html(f'<p class="evenhand-idea">{wording.escaped(recording["idea"])}</p>')
-    player(recording, name=f"{name}-{model}", is_truth_shown=name == "certification", key="stage_player")
+    player(recording, name=f"{name}-{model}", key="stage_player")
     st.caption(f"Recorded from the technique itself. {wording.markdown(recording['departs'])}")
     with st.expander("The right answer", icon=":material/school:"):
         st.markdown(f"{wording.markdown(recording['rule'])}\n\n{wording.markdown(recording['truth_text'])}")

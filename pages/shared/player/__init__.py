@@ -26,7 +26,6 @@ def player(
     recording: Mapping[str, Any],
     *,
     name: str,
-    is_truth_shown: bool = False,
     height: int = _HEIGHT_PIXELS,
     key: str = "player",
 ) -> None:
@@ -35,7 +34,6 @@ def player(
     Args:
         recording: as ``stages.stage.Stage.to_json`` gives it; ``truth`` may be missing.
         name: of the recording; with another one the player begins at its first step.
-        is_truth_shown: at the beginning.
         height: of the picture, in pixels.
         key: unique on the page.
     """
@@ -43,7 +41,6 @@ def player(
         "key": name,
         "recording": recording,
         "height": height,
-        "is_truth_shown": is_truth_shown,
         "colours": {"light": _colours("light"), "dark": _colours("dark")},
     }
     _player(data=data, key=key)

@@ -30,7 +30,7 @@ class Picture {
     const step = recording.steps[at];
     for (const plane of recording.planes.keys()) this.drawFrame(recording, plane, colours, font);
     for (const area of step.areas ?? []) this.drawAreaOf(recording, area, colours);
-    if (isTruthShown) this.drawTruth(recording, step.decides ?? recording.truth, colours);
+    if (isTruthShown) this.drawTruth(recording, recording.truth, colours);
     for (const [plane, x, y, isGranted] of step.cloud ?? []) {
       const place = this.place(recording, plane, x, y);
       drawDecided(context, colours, place.x, place.y, isGranted);

@@ -106,7 +106,7 @@ class Player {
     if (this.name !== data.key) {
       this.stop();
       this.at = 0;
-      this.isTruthShown = Boolean(data.is_truth_shown);
+      this.isTruthShown = false;
       this.name = data.key;
     }
     this.recording = data.recording;

@@ -44,7 +44,7 @@ STYLE = """
 [data-testid="stCaptionContainer"] {color: light-dark(#5A6069, #A7ADB5); opacity: 1;}
 [data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p {color: light-dark(#0067A3, #7CC4F0);}
 [data-testid="stPageLink-NavLink"]:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: 1px;}
-.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.7rem 0 0.2rem 0; max-width: 60rem;}
+.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.35rem 0 0.2rem 0; max-width: 60rem;}
 .evenhand-idea {margin: -0.5rem 0 -0.3rem 0; font-size: 0.95rem; line-height: 1.4;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}

@@ -237,6 +237,7 @@ def outcome(store: RunStore, run: RunRecord) -> dict[str, Any]:
         **{f"result {name}": hash_of(content) for name, content in results.items() if name not in _TIMES},
         "tree": hash_of_archive(folder / "tree.npz"),
         "rules": hash_of_archive(folder / "rules.npz"),
+        "tested": hash_of_archive(folder / "tested.npz"),
         "model": version is not None,
     }
 
@@ -286,7 +287,7 @@ def left_over(store: RunStore) -> list[str]:
     """Files that no line of the database names, in folders where each should have one, and folders of processes."""
     workspace = store.workspace
     known = {part.file for run in store.runs() for part in store.parts(run.id)}
-    known |= {"run.log", "tree.npz", "rules.npz"}
+    known |= {"run.log", "tree.npz", "rules.npz", "tested.npz"}
     files = [path for path in workspace.glob("runs/*/*") if path.name not in known]
     files += [path for path in workspace.glob("files/*") if not path.is_dir()]
     files += [path for name in ("surrogates", "libraries") for path in workspace.glob(f"{name}/tmp*")]

@@ -57,6 +57,19 @@ class PairsMeasured:
 
 
 @dataclass(frozen=True)
+class PeopleSampled:
+    """A sample of whom a search has tested so far; a later one replaces it.
+
+    Args:
+        arrays: by name, as ``oracle.tested.TestedPeople`` has them.
+        phases: what the technique called its steps.
+    """
+
+    arrays: dict[str, FloatArray | IntArray]
+    phases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ShareEstimated:
     """The share of discriminatory individuals after ``n`` draws, with its 95 % interval.
 
@@ -176,6 +189,7 @@ Event = (
     | Progress
     | PairsFound
     | PairsMeasured
+    | PeopleSampled
     | ShareEstimated
     | SharesProved
     | TreeReady
@@ -196,6 +210,9 @@ def to_line(event: Event) -> str:
         body: dict[str, Any] = {f.name: pack_array(getattr(event.pairs, f.name)) for f in fields(Pairs)}
     elif isinstance(event, PairsMeasured):
         body = {f.name: pack_array(getattr(event, f.name)) for f in fields(PairsMeasured)}
+    elif isinstance(event, PeopleSampled):
+        packed = {name: pack_array(array) for name, array in event.arrays.items()}
+        body = {"arrays": packed, "phases": event.phases}
     elif isinstance(event, TreeReady):
         parts = {name: getattr(event, name) for name in _TREE_ARRAYS}
         body = {part: {name: pack_array(array) for name, array in arrays.items()} for part, arrays in parts.items()}
@@ -225,6 +242,8 @@ def from_line(line: str) -> Event:
             return PairsFound(_read_pairs(body))
         if cls is PairsMeasured:
             return PairsMeasured(unpack_array(body["distance"]), unpack_array(body["n_unseen"]))
+        if cls is PeopleSampled:
+            return PeopleSampled(_read_arrays(body["arrays"]), decode(tuple[Text, ...], body["phases"]))
         if cls is TreeReady:
             arrays, certificates = (_read_arrays(body[part]) for part in _TREE_ARRAYS)
             return TreeReady(arrays, certificates, _read_space(body["space"]))

@@ -23,6 +23,7 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import Results, results_of
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
+from fairness_engine.runs.writers.tested import read_tested, stored_tested_file
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -37,7 +38,17 @@ _STRANGE: tuple[Any, ...] = (
 )
 _NAMES = ("event", "name", "content", "phase", "reply", "error", "message", "columns", "rules", "share", "n", "zlib")
 _EVENTS = (
-    *("Step", "Progress", "PairsFound", "PairsMeasured", "ShareEstimated", "SharesProved", "TreeReady", "RulesScored"),
+    *(
+        "Step",
+        "Progress",
+        "PairsFound",
+        "PairsMeasured",
+        "PeopleSampled",
+        "ShareEstimated",
+        "SharesProved",
+        "TreeReady",
+        "RulesScored",
+    ),
     *("ModelPart", "GroupScored", "ResultReady", "Stopped", "Failed", "ModelError", "EvenhandError", "Exception"),
 )
 
@@ -263,6 +274,11 @@ def problems(store: RunStore, run: RunRecord) -> list[str]:
                 found.append("scores")
         if results.rules is not None and results.rules.n_rule_sets != len(rules.scored):
             found.append("number of rule sets")
+    tested = stored_tested_file(store, run.id)
+    if tested is not None:
+        people = read_tested(tested, run.config)  # raises what the page would say
+        if people.totals[3] < people.is_found.sum():
+            found.append("people to watch")
     version = store.version(run.id)
     if version is not None and not store.file(version.model_id).path.is_file():
         found.append("the model is gone")

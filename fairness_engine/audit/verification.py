@@ -26,10 +26,12 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Decisions
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.tested import TestedPeople
 from fairness_engine.runs.kinds import CERTIFY, kind_of, results_of
 from fairness_engine.runs.worker import work
 from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
+from fairness_engine.runs.writers.tested import read_tested, stored_tested_file
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import check_seal, file_hash
@@ -126,7 +128,11 @@ def check_run(
 def check_kept(store: RunStore, run: RunRecord, keys: Sequence[IntArray], left_out: LeftOut = NOTHING) -> list[Check]:
     """The looks that need neither data nor model: the seal and the totals. See ``check_run``."""
     totals = look("totals", lambda: _totals(store, run, keys, left_out.n_pairs))
-    return [_seal(store, run, left_out.parts), totals]
+    checks = [_seal(store, run, left_out.parts), totals]
+    path = stored_tested_file(store, run.id)
+    if path is not None and not left_out.n_pairs:
+        checks.append(look("people to watch", lambda: _tested(run, read_tested(path, run.config), keys)))
+    return checks
 
 
 def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
@@ -180,6 +186,16 @@ def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray], n_left_ou
     if len(curve) and not curve["evaluations"].is_monotonic_increasing:
         wrong.append("reports are out of order")
     return _told(wrong, f"{n_read:,} pairs, each individual once" if n_read else "reports are in order")
+
+
+def _tested(run: RunRecord, people: TestedPeople, keys: Sequence[IntArray]) -> tuple[bool, str]:
+    """Those that the sample shows as found are among the pairs."""
+    domain = Domain(run.config.schema, run.config.scope)
+    found = np.asarray(domain.keys(domain.spelled(people.rows[people.is_found == 1])), np.int64)
+    known = np.concatenate(keys) if keys else np.zeros(0, np.int64)
+    n_strange = int((~np.isin(found, known)).sum())
+    wrong = [f"{n_strange:,} people who are shown as found are in no pair"] if n_strange else []
+    return _told(wrong, f"{len(found):,} shown as found, each among the pairs")
 
 
 def _told(wrong: list[str], right: str) -> tuple[bool, str]:

@@ -38,24 +38,25 @@ class PairConfirmer:
     """Candidates that wait for their second look.
 
     Attributes:
-        n_waiting: how many.
+        waiting: their batches, in order of discovery.
+        n_waiting: how many they are.
     """
 
     def __init__(self, model: Model, domain: Domain) -> None:
         self.n_waiting = 0
         self._model = model
         self._domain = domain
-        self._waiting: list[CandidatePairs] = []
+        self.waiting: list[CandidatePairs] = []
 
     def add(self, candidates: CandidatePairs) -> None:
         """Let candidates wait."""
-        self._waiting.append(candidates)
+        self.waiting.append(candidates)
         self.n_waiting += len(candidates.rows)
 
     def replay(self) -> Pairs:
         """The pairs that hold, of all that wait, in order of discovery and in their plainest form."""
-        batches = self._waiting
-        self._waiting = []
+        batches = self.waiting
+        self.waiting = []
         self.n_waiting = 0
         if not batches:
             return Pairs.empty(self._domain.n_columns)

@@ -23,6 +23,7 @@ from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.domain import Domain, KeyArray
 from fairness_engine.oracle.evaluation import VariantEvaluator
 from fairness_engine.oracle.nearness import Nearness
+from fairness_engine.oracle.tested import Origins, TestedPeople, TestedSample
 from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.oracle.visited import VisitedIndividuals, expected_individuals
 from fairness_engine.pairs import Pairs
@@ -99,6 +100,7 @@ class Oracle:
         self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
+        self._tested = TestedSample(domain.n_columns)
         self._judge = VariantEvaluator(model, domain)
         self._replayer = PairConfirmer(model, domain)
         self._replayed = self.clock.now()
@@ -137,6 +139,14 @@ class Oracle:
         pairs = Pairs.concatenate(self._pending, self.domain.n_columns)
         self._pending = []
         return pairs
+
+    def name_step(self, phase: str) -> None:
+        """What the technique calls the step in which the latest people were tested."""
+        self._tested.name(phase)
+
+    def sample(self) -> TestedPeople:
+        """Some of those tested so far, each pair confirmed that ``take_found`` gave."""
+        return self._tested.people(self.evaluations, self.n_tried, self.n_found)
 
     def show(self, shown: object) -> None:
         """A technique tells what it goes by: for whoever watches (``search.recording``), here for nobody."""
@@ -200,9 +210,9 @@ class Oracle:
             out[np.arange(len(chosen)), columns[chosen]] = values[chosen]
             return out
 
-        return self._probe(self.domain.moved_keys(rows, columns, values), moved)
+        return self._probe(self.domain.moved_keys(rows, columns, values), moved, lambda at: rows[at])
 
-    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> Probe:
+    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, origins: Origins | None = None) -> Probe:
         """Test rows with two of their variants only: two evaluations a row, whatever the number of variants.
 
         An individual that is known, also in part, costs nothing. One whose two variants agree counts as tried, and
@@ -211,6 +221,7 @@ class Oracle:
         Args:
             rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
             first, second: indices of the two variants ``(n_rows,)``.
+            origins: where the rows moved from, for who watches.
 
         Raises:
             SearchStopped: as ``probe``.
@@ -223,7 +234,9 @@ class Oracle:
             one = first[chosen]
             two = second[chosen]
             disagree = self._judge.disagree(part, one, two)
-            self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree, 2)
+            self._known.states[slots[chosen]] = self._settle_pairs(
+                part, one, two, disagree, 2, _of_chosen(origins, chosen)
+            )
         return Probe(self._known.states[slots] == 1, fresh)
 
     def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> VariantMargins:
@@ -262,7 +275,9 @@ class Oracle:
             classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
         return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
-    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> VariantMargins:
+    def probe_alike(
+        self, rows: FloatArray, variants: IntArray, classes: IntArray, origins: Origins | None = None
+    ) -> VariantMargins:
         """Test whether two variants of each row get two given decisions: one or two evaluations a row.
 
         The second variant is evaluated only where the first gets the decision meant, so name first the one likelier to
@@ -273,6 +288,7 @@ class Oracle:
             rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
             variants: indices of the two variants ``(n_rows, 2)``.
             classes: the decisions meant ``(n_rows, 2)``, two different ones.
+            origins: where the rows moved from, for who watches.
 
         Raises:
             SearchStopped: as ``probe``.
@@ -290,7 +306,8 @@ class Oracle:
             self.n_partly += int(is_partly.sum())
             self._known.states[slots[chosen]] = np.where(is_partly, kernels.PARTLY, found)
             costs = np.where(np.isnan(leads[chosen, 1]), 1, 2)
-            self._keep_candidates(part, found, pair[:, 0], pair[:, 1], costs)
+            came_from = _of_chosen(origins, chosen)
+            self._keep_candidates(part, found, pair[:, 0], pair[:, 1], costs, origins=came_from)
         return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
     @property
@@ -316,11 +333,12 @@ class Oracle:
         self._check_found()
         return Probe(self._known.states[slots] == 1, fresh)
 
-    def measure(self, rows: FloatArray) -> VariantScores:
+    def measure(self, rows: FloatArray, origins: Origins | None = None) -> VariantScores:
         """Scores of all variants of every row, known or not: each is paid. Individuals not known before are tested.
 
         Args:
             rows: rows in the domain ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            origins: where the rows moved from, for who watches.
 
         Raises:
             SearchStopped: as ``probe``.
@@ -342,8 +360,11 @@ class Oracle:
             chosen = slots[part][is_new]
             self._count_tried(chosen, len(fresh) > n_new)
             self._known.states[chosen] = verdicts[part][is_new]
-            found = (rows[part], flags & is_new, lowest, highest, n_variants, values)
-            self._keep_candidates(*found, is_measured=True, stands_for=stands_for)
+            came_from = _of_chosen(origins, np.arange(part.start, part.stop))
+            measured = (rows[part], flags, lowest, highest, n_variants, values)
+            self._keep_candidates(
+                *measured, is_measured=True, stands_for=stands_for, is_tested=is_new, origins=came_from
+            )
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
         return VariantScores(scores, decisions, verdicts)
 
@@ -400,13 +421,13 @@ class Oracle:
             parts.append(evaluate(part))
         return np.concatenate(parts) if parts else evaluate(slice(0, 0))
 
-    def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray]) -> Probe:
+    def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray], origins: Origins | None = None) -> Probe:
         """Test the individuals that are not known yet; ``take`` gives the rows of some positions."""
         slots, fresh, n_new = self._known.look_up(keys, takes_partly=True)
         for batch in self._affordable(len(fresh), self.domain.n_variants):
             chosen = fresh[batch]
             self._count_tried(slots[chosen], len(fresh) > n_new)
-            self._known.states[slots[chosen]] = self._test(take(chosen))
+            self._known.states[slots[chosen]] = self._test(take(chosen), _of_chosen(origins, chosen))
         return Probe(self._known.states[slots] == 1, fresh)
 
     def test(self, rows: FloatArray) -> BoolArray:
@@ -470,16 +491,22 @@ class Oracle:
         self.n_tried += len(slots) - n_again
         self.n_partly -= n_again
 
-    def _test(self, rows: FloatArray) -> NDArray[np.int8]:
+    def _test(self, rows: FloatArray, origins: Origins | None) -> NDArray[np.int8]:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
         values, stands_for = self._among_plausible(rows, self._judge.values_of_all(rows))
         is_discriminatory, lowest, highest = self._judge.verdicts(values)
-        costs = self.domain.n_variants
-        self._keep_candidates(rows, is_discriminatory, lowest, highest, costs, values, stands_for=stands_for)
+        verdicts = (is_discriminatory, lowest, highest, self.domain.n_variants, values)
+        self._keep_candidates(rows, *verdicts, stands_for=stands_for, origins=origins)
         return is_discriminatory.astype(np.int8)
 
     def _settle_pairs(
-        self, rows: FloatArray, first: IntArray, second: IntArray, disagree: BoolArray, cost: int
+        self,
+        rows: FloatArray,
+        first: IntArray,
+        second: IntArray,
+        disagree: BoolArray,
+        cost: int,
+        origins: Origins | None = None,
     ) -> NDArray[np.int8]:
         """States of individuals tried with two variants for the first time, for so many evaluations each; those that
         disagree are found.
@@ -488,7 +515,7 @@ class Oracle:
         self.n_tried += len(rows)
         if agreed == kernels.PARTLY:
             self.n_partly += len(rows) - int(disagree.sum())
-        self._keep_candidates(rows, disagree, first, second, cost)
+        self._keep_candidates(rows, disagree, first, second, cost, origins=origins)
         return np.where(disagree, np.int8(1), agreed)
 
     def _keep_candidates(
@@ -502,6 +529,8 @@ class Oracle:
         *,
         is_measured: bool = False,
         stands_for: IntArray | None = None,
+        is_tested: BoolArray | None = None,
+        origins: Origins | None = None,
     ) -> None:
         """Let what was found wait for its replay, in its plainest form; each with the evaluations up to its own row, as
         if rows came one by one.
@@ -513,8 +542,16 @@ class Oracle:
                 replay.
             is_measured: they come from ``VariantEvaluator.measure``.
             stands_for: see ``_among_plausible``.
+            is_tested: which rows are tested here for the first time; all, where it is not said.
+            origins: where the rows moved from.
         """
-        found = np.flatnonzero(is_found)
+        found = np.flatnonzero(is_found if is_tested is None else is_found & is_tested)
+        if is_tested is None:
+            self._tested.add(rows, is_found, found, origins)
+        else:
+            new = np.flatnonzero(is_tested)
+            at = np.searchsorted(new, found)
+            self._tested.add(rows[new], is_found[new], at, _of_chosen(origins, new))
         if len(found):
             self.n_found += len(found)
             spent = self._began + ((found + 1) * costs if isinstance(costs, int) else np.cumsum(costs)[found])
@@ -535,6 +572,7 @@ class Oracle:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""
         self._replayed = self.clock.now()
         n_candidates = self._replayer.n_waiting
+        candidates = self._replayer.waiting
         pairs = self._replayer.replay()
         self.n_rejected += n_candidates - len(pairs)
         self.n_found -= n_candidates
@@ -543,6 +581,19 @@ class Oracle:
         self.n_found += len(pairs)
         if len(pairs):
             self._pending.append(pairs)
+        if len(pairs) < n_candidates:
+            self._forget_unconfirmed(candidates, pairs)
+
+    def _forget_unconfirmed(self, candidates: list[CandidatePairs], pairs: Pairs) -> None:
+        """Leave those out of the sample that are not counted as found."""
+        keys = np.concatenate([self.domain.keys(batch.rows) for batch in candidates])
+        uncounted = np.setdiff1d(keys, self.domain.keys(pairs.first))
+        self._tested.drop_found(lambda rows: np.isin(self.domain.keys(rows), uncounted))
+
+
+def _of_chosen(origins: Origins | None, chosen: IntArray) -> Origins | None:
+    """The origins of some rows."""
+    return None if origins is None else lambda at: origins(chosen[at])
 
 
 def _standing_for(variants: IntArray, stands_for: IntArray | None, of: BoolArray | IntArray) -> IntArray:

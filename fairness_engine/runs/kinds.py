@@ -43,6 +43,7 @@ from fairness_engine.runs.writers.models import ModelWriter
 from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.runs.writers.proofs import ProofsWriter
 from fairness_engine.runs.writers.rule_sets import RulesWriter
+from fairness_engine.runs.writers.tested import TestedWriter
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.search.results import ScanCounts, Tried
 from fairness_engine.search.technique import Technique
@@ -240,7 +241,7 @@ SEARCH = RunKind(
     "search",
     _of_technique,
     ("reading", "notes", "plausibility", "severity", "affected", "discovery", "diversity", "split", "scan"),
-    (PairsWriter,),
+    (PairsWriter, TestedWriter),
     tells=(GroupScored,),
     counts_people=True,
     agree=_agree_on_people,

@@ -20,6 +20,7 @@ from fairness_engine.events import (
     ModelPart,
     PairsFound,
     PairsMeasured,
+    PeopleSampled,
     Progress,
     ResultReady,
     RulesScored,
@@ -46,6 +47,7 @@ _MAX_RESULT_CHARACTERS = 1_000_000
 _UNASKED: dict[type[Event], str] = {
     PairsFound: "pairs",
     PairsMeasured: "a plausibility",
+    PeopleSampled: "a sample of people",
     SharesProved: "a proof",
     TreeReady: "a proof",
     RulesScored: "rule sets",
@@ -139,8 +141,6 @@ class RunRecorder:
                 self._take_told(event)
             case ResultReady():
                 self._take_result(event)
-            case PairsFound() | PairsMeasured() | SharesProved() | TreeReady() | RulesScored() | ModelPart():
-                self._hand_on(event)
             case Stopped():
                 self._check_order(event)
                 self._check_totals(event)
@@ -149,6 +149,8 @@ class RunRecorder:
                 raise_failure({"error": "ProcessError", "message": event.message})
             case Step():
                 pass
+            case _:
+                self._hand_on(event)
 
     def _check_order(self, event: Progress | Stopped) -> None:
         """Counts never fall, and what was found was tried.

@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import SearchStopped, StopReason
-from fairness_engine.events import Event, PairsFound, Progress, Step, Stopped
+from fairness_engine.events import Event, PairsFound, PeopleSampled, Progress, Step, Stopped
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
@@ -25,6 +25,8 @@ from fairness_engine.search.technique import Technique
 REPORT_SECONDS = 0.25
 """At most one report in this time."""
 _MAX_PAIRS_AN_EVENT = 10_000
+_SAMPLE_SECONDS = 2.0
+"""A search that goes on is watched this often."""
 
 
 def rng_of(seed: int) -> np.random.Generator:
@@ -57,8 +59,8 @@ def run_search(
         nearness: says who could exist, for a technique that is to find such people only.
 
     Yields:
-        ``Progress`` and ``PairsFound`` at most four times a second, the first pairs at once, the technique's own
-        findings, and exactly one ``Stopped``, last.
+        ``Progress`` and ``PairsFound`` at most four times a second, the first pairs at once, ``PeopleSampled`` every
+        two seconds and at the end, the technique's own findings, and exactly one ``Stopped``, last.
     """
     oracle = Oracle(model, domain, budget, clock, nearness)
     rng = rng_of(seed)
@@ -66,6 +68,7 @@ def run_search(
     reason = StopReason.EXHAUSTED
     phase = ""
     last_report = 0.0
+    last_sample = 0.0
     has_told = False
     try:
         for event in technique.search(oracle, starts, rng):
@@ -73,14 +76,20 @@ def run_search(
                 yield event
                 continue
             phase = event.phase
+            oracle.name_step(phase)
             is_first = oracle.n_found > 0 and not has_told
             if is_first or oracle.seconds - last_report >= REPORT_SECONDS:
                 yield from _report(oracle, phase)
                 last_report = oracle.seconds
                 has_told = oracle.n_found > 0
+                if last_report - last_sample >= _SAMPLE_SECONDS:
+                    yield _sampled(oracle)
+                    last_sample = oracle.seconds
     except SearchStopped as stop:
         reason = stop.reason
+    oracle.name_step(phase)
     yield from _report(oracle, phase)
+    yield _sampled(oracle)
     yield Stopped(reason, oracle.evaluations, oracle.seconds, oracle.n_tried, oracle.n_found, oracle.n_rejected)
 
 
@@ -89,3 +98,8 @@ def _report(oracle: Oracle, phase: str) -> Iterator[Event]:
     for start in range(0, len(pairs), _MAX_PAIRS_AN_EVENT):
         yield PairsFound(pairs[start : start + _MAX_PAIRS_AN_EVENT])
     yield Progress(oracle.evaluations, oracle.seconds, oracle.n_tried, oracle.n_found, phase)
+
+
+def _sampled(oracle: Oracle) -> PeopleSampled:
+    sample = oracle.sample()
+    return PeopleSampled(sample.arrays, sample.phases)

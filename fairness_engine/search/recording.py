@@ -16,6 +16,7 @@ from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.oracle import Oracle, Probe, VariantScores
+from fairness_engine.oracle.tested import Origins
 from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.search.driver import rng_of
 from fairness_engine.search.technique import Technique
@@ -101,11 +102,11 @@ class RecordingOracle(Oracle):
         """Keep it as it is now: a technique goes on with the same arrays."""
         self.moments.append(copy.deepcopy(shown))
 
-    def _note(self, rows: FloatArray, probe: Probe | VariantMargins, origins: FloatArray | None = None) -> None:
+    def _note(self, rows: FloatArray, probe: Probe | VariantMargins, origins: Origins | None = None) -> None:
         fresh = probe.fresh
         if len(fresh):
             self._known_keys.update(self.domain.keys(rows[fresh]).tolist())
-            came_from = None if origins is None else origins[fresh].copy()
+            came_from = None if origins is None else origins(fresh).copy()
             self.moments.append(PeopleTested(rows[fresh].copy(), probe.is_discriminatory[fresh].copy(), came_from))
 
     def probe(self, rows: FloatArray) -> Probe:
@@ -119,13 +120,13 @@ class RecordingOracle(Oracle):
         probe = super().probe_moves(rows, columns, values)
         moved = rows.copy()
         moved[np.arange(len(rows)), columns] = values
-        self._note(moved, probe, rows)
+        self._note(moved, probe, lambda at: rows[at])
         return probe
 
-    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> Probe:
+    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, origins: Origins | None = None) -> Probe:
         """As ``Oracle.probe_pairs``."""
-        probe = super().probe_pairs(rows, first, second)
-        self._note(rows, probe)
+        probe = super().probe_pairs(rows, first, second, origins)
+        self._note(rows, probe, origins)
         return probe
 
     def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> VariantMargins:
@@ -134,10 +135,12 @@ class RecordingOracle(Oracle):
         self._note(rows, probe)
         return probe
 
-    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> VariantMargins:
+    def probe_alike(
+        self, rows: FloatArray, variants: IntArray, classes: IntArray, origins: Origins | None = None
+    ) -> VariantMargins:
         """As ``Oracle.probe_alike``."""
-        probe = super().probe_alike(rows, variants, classes)
-        self._note(rows, probe)
+        probe = super().probe_alike(rows, variants, classes, origins)
+        self._note(rows, probe, origins)
         return probe
 
     def note_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> Probe:
@@ -146,13 +149,13 @@ class RecordingOracle(Oracle):
         self._note(rows, probe)
         return probe
 
-    def measure(self, rows: FloatArray) -> VariantScores:
+    def measure(self, rows: FloatArray, origins: Origins | None = None) -> VariantScores:
         """As ``Oracle.measure``."""
-        measured = super().measure(rows)
+        measured = super().measure(rows, origins)
         keys, first = np.unique(self.domain.keys(rows), return_index=True)
         fresh = np.sort(first[[int(key) not in self._known_keys for key in keys]])
         self.moments.append(PeopleMet(rows.copy()))
-        self._note(rows, Probe(measured.is_discriminatory, fresh))
+        self._note(rows, Probe(measured.is_discriminatory, fresh), origins)
         return measured
 
     def scores(self, rows: FloatArray) -> FloatArray:

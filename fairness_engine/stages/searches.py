@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.search.recording import PeopleTested, RecordedStep, Recording
+from fairness_engine.search.recording import RecordedStep, Recording
 from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.aequitas import Aequitas, Chances
 from fairness_engine.search.techniques.data_scan import DataScan
 from fairness_engine.search.techniques.directed.directed import Directed
-from fairness_engine.search.techniques.directed.population import Grown
 from fairness_engine.search.techniques.random_search import RandomSearch
 from fairness_engine.stages.small_models import SmallModel
 from fairness_engine.stages.stage import (
@@ -250,11 +249,10 @@ def directed_stage(small: SmallModel) -> Stage:
                 f"Growing: a child differs from a person found in one attribute. {tested}. How far each move shifted "
                 "the scores is kept: the next children are those predicted to stay between the two boundaries."
             )
-        drawn = begun(small, group[-1], says)
-        for step in group[:-1]:
-            drawn.dots = begun(small, step, "").dots + drawn.dots
-        if group[0].phase == "growing":
-            drawn.arrows = [arrow for step in group for arrow in _grown_arrows(small, step)]
+        parts = [begun(small, step, says) for step in group]
+        drawn = parts[-1]
+        drawn.dots = [dot for part in parts for dot in part.dots]
+        drawn.arrows = [arrow for part in parts for arrow in part.arrows]
         steps.append(drawn)
         if len(steps) > _MOST_GROWN:
             break
@@ -282,17 +280,3 @@ def _joined(steps: Iterator[RecordedStep]) -> Iterator[list[RecordedStep]]:
         group.append(step)
     if group:
         yield group
-
-
-def _grown_arrows(small: SmallModel, step: RecordedStep) -> list[tuple[int, float, float, float, float, str]]:
-    """From parents to the children that were tested."""
-    grown = next(moment for moment in step.moments if isinstance(moment, Grown))
-    origins = grown.moves.origins(grown.rows, grown.kinds, small.domain)
-    verdicts = {
-        tuple(row): found
-        for tested in step.moments
-        if isinstance(tested, PeopleTested)
-        for row, found in zip(tested.rows.tolist(), tested.is_found.tolist(), strict=True)
-    }
-    kinds = [Line.HIT if verdicts.get(tuple(row)) else Line.MISS for row in grown.rows.tolist()]
-    return arrows(small, origins, grown.rows, kinds)

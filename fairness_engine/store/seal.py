@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _AFTERWARDS = frozenset({"measured"})
 """Results that are written when other runs have ended."""
-_FILES = ("tree.npz", "rules.npz")
+_FILES = ("tree.npz", "rules.npz", "tested.npz")
 """What a run's folder holds beside its pairs and its log."""
 _TOTALS = (
     "state",

@@ -128,6 +128,29 @@ SEARCH: dict[str, tuple[str, Callable[[Line], Any], str]] = {
     "more measured than found": ("plausibility", lambda c: c.update(n_measured=13), "do not agree (people who were"),
     "more implausible than measured": ("plausibility", lambda c: c.update(n_far=13, n_implausible=13), "cannot be"),
     "a share that is none": ("GroupScored", lambda e: e.update(score=0.9), "a result that cannot be (group_score)"),
+    "a sample of people from elsewhere": (
+        "PeopleSampled",
+        lambda e: numbers(e["arrays"], "rows", lambda a: a + 1_000),
+        "a sample of people that cannot be (people outside the domain)",
+    ),
+    "a sample of a longer search": (
+        "PeopleSampled",
+        lambda e: numbers(e["arrays"], "totals", lambda a: a + 5),
+        "do not agree (totals of the sample of people)",
+    ),
+    "a sample of more found than there are": (
+        "PeopleSampled",
+        lambda e: numbers(e["arrays"], "is_found", np.ones_like),
+        "a sample of people that cannot be (how many were tested)",
+    ),
+    "a sample that runs backwards": (
+        "PeopleSampled",
+        lambda e: numbers(e["arrays"], "test", lambda a: a[::-1]),
+        "a sample of people that cannot be (their order)",
+    ),
+    "a sample without its phases": ("PeopleSampled", lambda e: e.update(phases=[]), "cannot be (phases)"),
+    "a sample of other parts": ("PeopleSampled", lambda e: e["arrays"].pop("phase"), "cannot be (its parts)"),
+    "a sample of text": ("PeopleSampled", lambda e: e["arrays"].update(phase="a"), "no event"),
     "a reading of itself": ("reading", lambda c: c.update(better={"layout": 5}), "a result that cannot be (reading)"),
     "a way without its fit": ("reading", lambda c: c.update(ways=[{"order": "a"}]), "cannot be (reading)"),
 }
@@ -151,6 +174,11 @@ EVENTS: dict[str, tuple[str, Line | str, str]] = {
         "search: a tree",
         {"event": "ShareEstimated", "share": 0.5, "low": 0, "high": 1, "n_hits": 1, "n": 2, "distribution": "uniform"},
         "a share that nobody asked for",
+    ),
+    "a sample of a count": (
+        "count",
+        {"event": "PeopleSampled", "arrays": {}, "phases": ["a"]},
+        "a sample of people that nobody asked for",
     ),
     "a group score of a count": (
         "count",

@@ -66,6 +66,7 @@ _DESCRIBED = {
     PAIRS_PARQUET: ("Pairs, one line a person", "The same as the CSV file."),
     "tree.npz": ("The partition tree", "What is proved, box by box, with its certificates, as the run stored it."),
     "rules.npz": ("Scored rule sets", "All rule sets with their counts and intervals, as the run stored them."),
+    "tested.npz": ("A sample of whom a search tested", "In order, so that the search can be watched again."),
 }
 _BY_FOLDER = {
     "data/croissant": ("Data card", "Croissant 1.1 with the vocabulary for responsible AI: columns and categories."),

@@ -40,6 +40,7 @@ from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, asked_attributes, stored_rules
+from fairness_engine.runs.writers.tested import TESTED_FILE, read_tested
 from fairness_engine.store.store import RunStore
 
 _MAX_INPUT_BYTES = MAX_MODEL_BYTES
@@ -86,7 +87,7 @@ def rebuild(
     put_run(store, content)
     run = store.run(content.id)
     own = store.make_run_folder(run.id)
-    names = [part.file for part in content.parts] + [TREE_FILE, RULES_FILE]
+    names = [part.file for part in content.parts] + [TREE_FILE, RULES_FILE, TESTED_FILE]
     for name in names:
         path = bundled.stored(name)
         if contents.has(path):
@@ -127,6 +128,9 @@ def _check_stored(path: Path, name: str, bundled: BundledRun) -> None:
             result = read_rules(path)
             settings = RuleSettings.from_json(bundled.config.settings)
             read_checked(result.to_arrays(), result.to_json(), settings, asked_attributes(bundled.config))
+        elif name == TESTED_FILE:
+            check_arrays(path)
+            read_tested(path, bundled.config)
         else:
             part = next(part for part in bundled.run.parts if part.file == name)
             check_pairs_file(path, part, len(bundled.config.schema.inputs))

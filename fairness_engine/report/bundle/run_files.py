@@ -19,6 +19,7 @@ from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.oracle.domain import Domain
 from fairness_engine.report.bundle.contents import (
     PAIRS_CSV,
     BundledRun,
@@ -35,6 +36,7 @@ from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE, stored_tree, stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
+from fairness_engine.runs.writers.tested import TESTED_FILE, read_tested, stored_tested_file
 from fairness_engine.store.pairs_file import read_pairs, write_pairs
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.seal import LIST_OF_PAIRS, part_of_file, part_of_result
@@ -55,6 +57,10 @@ _WHY_ALL_PAIRS = (
 _WHY_TREE = (
     "The partition tree is left out: some of its boxes hold one individual alone and rows of the data, and the bundle "
     "was asked to hold no rows of the data."
+)
+_WHY_TESTED = (
+    "The sample of whom the search tested is left out: people who stand in the data are among them, and the bundle was "
+    "asked to hold no rows of the data."
 )
 _WHY_TEXTS = "Sentences of the data are left out: the bundle was asked to hold no rows of the data."
 
@@ -86,7 +92,7 @@ class RunWriter:
         (self._folder / bundled.folder / "stored").mkdir(parents=True)
         if kind_of(run.config).has_pairs:
             bundled = self._write_pairs(run, content)
-        bundled = self._write_tree(run, bundled)
+        bundled = self._write_tested(run, self._write_tree(run, bundled))
         rules = self._store.run_folder(run.id) / RULES_FILE
         if rules.is_file():
             shutil.copyfile(rules, self._folder / bundled.stored(RULES_FILE))
@@ -164,6 +170,19 @@ class RunWriter:
             table = self._table[1]
             return None if table is None else PeopleOfData(table, run.config)
         return None
+
+    def _write_tested(self, run: RunRecord, bundled: BundledRun) -> BundledRun:
+        tested = stored_tested_file(self._store, run.id)
+        if tested is None:
+            return bundled
+        if not self._with_rows:
+            people = self._people(run)
+            kept = read_tested(tested, run.config)
+            rows = Domain(run.config.schema, run.config.scope).spelled(np.concatenate([kept.rows, kept.origins]))
+            if people is None or people.holds_alike(rows).any():
+                return replace(bundled, withheld=_more(bundled, [part_of_file(TESTED_FILE)], _WHY_TESTED))
+        shutil.copyfile(tested, self._folder / bundled.stored(TESTED_FILE))
+        return bundled
 
     # --- proofs ---------------------------------------------------------------------------
 

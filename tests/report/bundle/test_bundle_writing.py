@@ -139,7 +139,7 @@ def test_a_search_that_found_nobody_has_empty_tables(tmp_path: Path) -> None:
     told = write_bundle(store, None, [run], tmp_path / "bundle", with_rows=True, extra={})
     assert people(tmp_path / "bundle", run.id) == []
     assert pq.read_metadata(tmp_path / "bundle" / "runs" / run.id / "pairs.parquet").num_rows == 0
-    assert not [name for name in told if "stored" in name]
+    assert [name.rsplit("/", 1)[1] for name in told if "stored" in name] == ["tested.npz"]
     card = read(tmp_path / "bundle", "model-card.cdx.json")["metadata"]["component"]["modelCard"]
     assert "none was found within the budget" in card["considerations"]["technicalLimitations"][0]
     assert "fairnessAssessments" not in card["considerations"]
@@ -182,6 +182,9 @@ def test_without_rows_nobody_of_the_data_is_in_any_file(without_rows: Path, data
         assert len(lines) == 2 * (content["n_pairs"] - content["n_of_data"])
         rows = [pq.read_table(path) for path in (without_rows / "runs" / run_id / "stored").glob("*.parquet")]
         assert sum(map(len, rows)) == len(lines) // 2
+        assert not (without_rows / "runs" / run_id / "stored" / "tested.npz").exists()
+        if kind != "certify":
+            assert "sample of whom the search tested is left out" in content["withheld"]["why"][-1]
     _, scan = run_of(without_rows, "scan")
     assert scan["n_of_data"] == scan["n_pairs"] > 0, "a scan finds people of the data only"
     assert (

@@ -14,6 +14,7 @@ from fairness_engine.codec import decode, encode
 from fairness_engine.errors import RunError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.report.bundle.run_content import RunContent, put_run, run_content
+from fairness_engine.runs.writers.tested import TESTED_FILE
 from fairness_engine.store.seal import LIST_OF_PAIRS, check_seal, part_of_file
 from fairness_engine.store.store import RunStore
 
@@ -45,8 +46,8 @@ def test_a_run_is_the_same_in_another_store(made: tuple[RunStore, RunContent], o
     assert other.results(content.id) == store.results(content.id)
     assert other.progress(content.id).equals(store.progress(content.id))
     folder = other.make_run_folder(content.id)
-    for part in content.parts:
-        (folder / part.file).write_bytes((store.run_folder(content.id) / part.file).read_bytes())
+    for name in (*(part.file for part in content.parts), TESTED_FILE):
+        (folder / name).write_bytes((store.run_folder(content.id) / name).read_bytes())
     checked = check_seal(other, content.id)
     assert (checked.changed, checked.seal) == ((), check_seal(store, content.id).seal)
     assert run_content(other, content.id) == content
@@ -58,7 +59,7 @@ def test_a_run_is_the_same_in_another_store(made: tuple[RunStore, RunContent], o
 def test_parts_that_are_left_out_are_not_looked_at(made: tuple[RunStore, RunContent], other: RunStore) -> None:
     _, content = made
     put_run(other, replace(content, parts=[]))
-    gone = [part_of_file(part.file) for part in content.parts]
+    gone = [*(part_of_file(part.file) for part in content.parts), part_of_file(TESTED_FILE)]
     told = check_seal(other, content.id).changed
     assert told == (f"{LIST_OF_PAIRS} is not what it was", *(f"{name} is gone" for name in gone))
     checked = check_seal(other, content.id, {LIST_OF_PAIRS, *gone})

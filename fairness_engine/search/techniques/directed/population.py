@@ -122,20 +122,6 @@ class _Children:
         return _Children(*(getattr(self, each.name)[which] for each in fields(self)))
 
 
-@dataclass(frozen=True)
-class Grown:
-    """Children that are about to be tested, to be shown.
-
-    Args:
-        rows, kinds: the children ``(n, n_columns)`` and the kinds of their moves ``(n,)``.
-        moves: the kinds.
-    """
-
-    rows: FloatArray
-    kinds: IntArray
-    moves: Moves
-
-
 class Population:
     """Starts and their people.
 
@@ -231,8 +217,11 @@ class Population:
         # the variant that is likelier to change comes first
         variants = np.take_along_axis(self.variants[children.starts], children.order, axis=1)
         classes = np.take_along_axis(self.classes[children.starts], children.order, axis=1)
-        oracle.show(Grown(children.rows, children.kinds, self._moves))
-        self._settle(children, oracle.probe_alike(children.rows, variants, classes))
+
+        def parents(at: IntArray) -> FloatArray:
+            return self._moves.origins(children.rows[at], children.kinds[at], self._domain)
+
+        self._settle(children, oracle.probe_alike(children.rows, variants, classes, parents))
 
     def _propose(
         self, turns: IntArray, n_choices: int, caution: float, rng: np.random.Generator, known: tuple[Any, Any]

@@ -174,7 +174,9 @@ class KeepingChains(LocalWalks):
         other = cast("IntArray", self._other)
         could = self._oracle.worth_comparing(moved, self._own, other)
         is_found = np.zeros(len(moved), dtype=bool)
-        is_found[could] = self._oracle.probe_pairs(moved[could], self._own[could], other[could]).is_discriminatory
+        before = self._rows[could]
+        probe = self._oracle.probe_pairs(moved[could], self._own[could], other[could], lambda chosen: before[chosen])
+        is_found[could] = probe.is_discriminatory
         return is_found
 
     def _settle(self, is_found: BoolArray, columns: IntArray, values: FloatArray) -> None:

@@ -153,13 +153,14 @@ def descend(
     own = nearest_variants(oracle.domain, rows)
     found = []
     order = []
+    before: FloatArray | None = None  # where they stood an iteration ago
     for iteration in range(max_iter + 1):
         could = oracle.worth_testing(people_rows)  # who could not exist with two variants goes no further
         people_rows = people_rows[could]
         own = own[could]
         going = going[could]
         trends = trends[:, could]
-        measured = oracle.measure(people_rows)
+        measured = oracle.measure(people_rows, None if before is None else before[could].__getitem__)
         people = ScoredPeople(people_rows, own, measured.scores)
         found.append(people[measured.is_discriminatory])
         order.append(going[measured.is_discriminatory])
@@ -172,6 +173,7 @@ def descend(
         other = furthest(people)
         here, there = slopes(people.rows, people.own, other, people.scores)
         oracle.show(TakenSlopes(people.rows, people.own, other, here, there))
+        stood = people.rows.copy()
         is_stuck = gradient_kernels.descend(
             people.rows,
             here,
@@ -184,6 +186,7 @@ def descend(
             terrain.top,
         )
         people_rows = people.rows[~is_stuck]
+        before = stood[~is_stuck]
         own = people.own[~is_stuck]
         going = going[misses][~is_stuck]
         trends = trends[:, ~is_stuck]
@@ -291,9 +294,10 @@ class LocalWalks:
         if len(others):
             probe = self._oracle.probe_moves(self._rows[others], columns[others], values[others])
             is_found[others] = probe.is_discriminatory
-        moved = self._rows[at]
+        before = self._rows[at]
+        moved = before.copy()
         moved[np.arange(len(at)), columns[at]] = values[at]
-        measured = self._oracle.measure(moved)
+        measured = self._oracle.measure(moved, lambda chosen: before[chosen])
         is_found[at] = measured.is_discriminatory
         self._scores[at] = measured.scores
         return is_found

@@ -12,6 +12,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import SEARCH, Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
+from pages.run import replay
 from pages.shared.app import frame, navigation, session, theme, turns, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import run_charts, share_bar
@@ -129,6 +130,7 @@ def draw(review: Review, run_ids: list[str]) -> None:
     searches = [record for record in records if SEARCH.has(record.config)]
     if len(searches) > 1:
         _draw_comparison(store, searches)
+        replay.draw(store, searches)
     for record in records:
         if record not in searches:
             draw_one = _DRAWN_HERE.get(record.config.kind, _draw_elsewhere)
@@ -156,6 +158,7 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         st.caption(plausible)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
+    replay.draw(store, [record])
     _draw_latest(store, review, record)
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
         _draw_curve(store, [record])

@@ -19,8 +19,10 @@ from conftest import OpenPage
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import queue
+from fairness_engine.runs.writers.tested import TESTED_FILE, read_tested
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
+from pages.shared.app import wording
 
 MAX_SECONDS = 60.0
 
@@ -83,6 +85,10 @@ def test_a_search_runs_live_is_found_again_and_stops(app: AppPage, open_page: Op
     app.expect_text("the decision turns from")
     before = app.by_key("tiles").inner_text()
     expect(app.by_key("tiles")).not_to_have_text(before)  # it moves by itself
+    app.expect_text("Where it looks")
+    watched = app.page.locator(".player .figures")
+    so_far = watched.inner_text()
+    expect(watched).not_to_have_text(so_far)  # and so does the picture of whom it tests
     app.page.reload()
     app.expect_text("▶ Running")
     other = open_page(app.server)
@@ -97,8 +103,34 @@ def test_a_search_runs_live_is_found_again_and_stops(app: AppPage, open_page: Op
     assert store.n_pairs(run.id) >= ended.n_found > 0
     app.wait_until_at_rest()
     app.expect_text("Run again")
+    app.expect_text("Where it looked")
+    shown = read_tested(store.run_folder(run.id) / TESTED_FILE, run.config)
+    expect(app.page.locator(".player .figures")).to_contain_text(wording.count(shown.totals[3]))
     app.expect_no_exception()
     other.expect_no_exception()
+
+
+def test_a_search_that_ended_is_played_again_on_attributes_of_choice(app: AppPage, store: RunStore) -> None:
+    run = next(run for run in store.runs() if run.config.technique == "aequitas" and run.state == "finished")
+    app.goto("run", run=run.id)
+    app.click_text("AEQUITAS, fully-directed", within=app.page.locator("[class*=st-key-replay_of_]"))
+    player = app.page.locator(".player")
+    figures = player.locator(".figures")
+    expect(figures).to_contain_text(wording.count(run.n_found))
+    player.focus()
+    app.page.keyboard.press("Home")
+    expect(figures).to_contain_text("Found0", use_inner_text=False)
+    app.page.keyboard.press(" ")
+    player.locator(".says").get_by_text("so far").wait_for()
+    expect(figures).to_contain_text(wording.count(run.n_found))
+    app.choose("Across", "occupation")
+    player.focus()
+    app.page.keyboard.press("Home")
+    expect(player.locator(".says")).to_contain_text("by occupation and")
+    app.set_checked("By the groups of Where")
+    expect(player.locator(".panel-title")).to_have_text(re.compile(r"Found in \d+ of \d+ groups"))
+    app.screenshot("replay")
+    app.expect_no_exception()
 
 
 def test_a_killed_worker_is_told_and_its_pairs_are_there(app: AppPage, store: RunStore) -> None:

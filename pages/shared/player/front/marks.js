@@ -20,10 +20,10 @@ const MARKS = {
   truth: "the truth: decided differently",
 };
 
-/** A person: where, what became of them, and whether it was in this step. */
-function drawDot(context, colours, x, y, kind, isNew) {
-  const size = isNew ? 6 : 4.2;
-  context.lineWidth = 1.5;
+/** A person: where, what became of them, and whether it was in this step; smaller where there are many. */
+function drawDot(context, colours, x, y, kind, isNew, scale = 1) {
+  const size = (isNew ? 6 : 4.2) * scale;
+  context.lineWidth = 1.5 * scale;
   if (kind === "found") {
     context.fillStyle = colours.found;
     context.beginPath();

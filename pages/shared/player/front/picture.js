@@ -3,7 +3,14 @@
 const ROOM = { left: 44, right: 10, top: 24, bottom: 40 };
 const GAP = 14;
 const TICK_PIXELS = 60;
-const LEAST_GAP = 1;
+const LABEL_PIXELS = 7;
+const MOST_LETTERS = 14;
+
+/** An axis of a recording: people lie in cells of whole numbers, or, without cells, anywhere between low and high. */
+function axis(recording, at) {
+  const [name, low, high, more] = recording.axes[at];
+  return { name, low, high, cell: more?.hasCells === false ? 0 : 1, labels: more?.labels };
+}
 
 class Picture {
   constructor(canvas) {
@@ -40,7 +47,7 @@ class Picture {
         for (const [plane, x, y, kind] of recording.steps[before].dots ?? []) {
           if (kind !== layer || (kind === "felt" && before < at)) continue;
           const place = this.place(recording, plane, x, y);
-          drawDot(context, colours, place.x, place.y, kind, before === at);
+          drawDot(context, colours, place.x, place.y, kind, before === at, recording.dot ?? 1);
         }
       }
     }
@@ -58,9 +65,11 @@ class Picture {
   /** Where the planes lie. */
   lay(recording) {
     const n = recording.planes.length;
-    const width = (this.width - ROOM.left - ROOM.right - GAP * (n - 1)) / n;
+    const words = Math.max(0, ...(axis(recording, 1).labels ?? []).map((label) => short(label).length));
+    const left = Math.max(ROOM.left, LABEL_PIXELS * words + 30);
+    const width = (this.width - left - ROOM.right - GAP * (n - 1)) / n;
     this.boxes = recording.planes.map((_, plane) => ({
-      left: ROOM.left + plane * (width + GAP),
+      left: left + plane * (width + GAP),
       top: ROOM.top,
       width,
       height: this.height - ROOM.top - ROOM.bottom,
@@ -68,17 +77,20 @@ class Picture {
   }
 
   unit(recording, plane) {
-    const [[, lowX, highX], [, lowY, highY]] = recording.axes;
+    const [x, y] = [axis(recording, 0), axis(recording, 1)];
     const box = this.boxes[plane];
-    return { x: box.width / (highX - lowX + 1), y: box.height / (highY - lowY + 1) };
+    return { x: box.width / (x.high - x.low + x.cell), y: box.height / (y.high - y.low + y.cell) };
   }
 
   /** The middle of the cell of a person. */
   place(recording, plane, x, y) {
-    const [[, lowX], [, lowY]] = recording.axes;
+    const [across, up] = [axis(recording, 0), axis(recording, 1)];
     const box = this.boxes[plane];
     const unit = this.unit(recording, plane);
-    return { x: box.left + (x - lowX + 0.5) * unit.x, y: box.top + box.height - (y - lowY + 0.5) * unit.y };
+    return {
+      x: box.left + (x - across.low + across.cell / 2) * unit.x,
+      y: box.top + box.height - (y - up.low + up.cell / 2) * unit.y,
+    };
   }
 
   drawAreaOf(recording, [plane, fromX, toX, fromY, toY, kind], colours) {
@@ -117,7 +129,7 @@ class Picture {
   drawFrame(recording, plane, colours, font) {
     const { context } = this;
     const box = this.boxes[plane];
-    const [[nameX, lowX, highX], [nameY, lowY, highY]] = recording.axes;
+    const [x, y] = [axis(recording, 0), axis(recording, 1)];
     context.strokeStyle = colours.faint;
     context.lineWidth = 1;
     context.strokeRect(box.left + 0.5, box.top + 0.5, box.width - 1, box.height - 1);
@@ -125,32 +137,50 @@ class Picture {
     context.font = `14px ${font}`;
     context.textBaseline = "middle";
     context.textAlign = "center";
-    for (const value of ticks(lowX, highX, box.width)) {
-      context.fillText(String(value), this.place(recording, plane, value, lowY).x, box.top + box.height + 11);
+    for (const [value, text] of ticks(x, box.width, (words) => LABEL_PIXELS * words.length + 12)) {
+      context.fillText(text, this.place(recording, plane, value, y.low).x, box.top + box.height + 11);
     }
-    context.fillText(nameX, box.left + box.width / 2, this.height - 9);
+    context.fillText(x.name, box.left + box.width / 2, this.height - 9);
     context.font = `600 14px ${font}`;
     context.fillText(recording.planes[plane], box.left + box.width / 2, 11);
     if (plane > 0) return;
     context.font = `14px ${font}`;
     context.textAlign = "right";
-    for (const value of ticks(lowY, highY, box.height)) {
-      context.fillText(String(value), box.left - 6, this.place(recording, plane, lowX, value).y);
+    for (const [value, text] of ticks(y, box.height, () => TICK_PIXELS / 3)) {
+      context.fillText(text, box.left - 6, this.place(recording, plane, x.low, value).y);
     }
     context.save();
     context.translate(9, box.top + box.height / 2);
     context.rotate(-Math.PI / 2);
     context.textAlign = "center";
-    context.fillText(nameY, 0, 0);
+    context.fillText(y.name, 0, 0);
     context.restore();
   }
 }
 
-/** Round values along an axis, one every so many pixels at most. */
-function ticks(low, high, pixels) {
+function short(label) {
+  return label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS - 1)}…` : label;
+}
+
+/** Values along an axis and what is written there: labels where it has some, else round numbers; as many as fit. */
+function ticks({ low, high, cell, labels }, pixels, room) {
+  if (labels) {
+    const texts = labels.map(short);
+    const every = Math.max(1, Math.ceil((texts.length * Math.max(...texts.map(room))) / pixels));
+    return texts.map((text, i) => [low + i, text]).filter((_, i) => i % every === 0);
+  }
   const most = Math.max(2, Math.floor(pixels / TICK_PIXELS));
-  const gap = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((each) => (high - low) / each <= most) ?? high - low;
+  const wanted = Math.max((high - low) / most, cell) || 1;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const gap = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= wanted);
   const values = [];
-  for (let value = Math.ceil(low / gap) * gap; value <= high; value += Math.max(gap, LEAST_GAP)) values.push(value);
+  for (let i = Math.ceil(low / gap); i * gap <= high; i += 1) values.push([i * gap, spaced(i * gap)]);
   return values;
+}
+
+/** A number with narrow spaces between its thousands. */
+function spaced(value) {
+  const [whole, part] = String(Number(value.toPrecision(6))).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return part ? `${grouped}.${part}` : grouped;
 }

@@ -18,7 +18,8 @@ const SPEEDS = [
   ["very fast", 200],
 ];
 const USUAL = 1;
-const KEYS = "Keys: ← → a step, Space plays, Home and End, T the truth.";
+const KEYS = "Keys: ← → a step, Space plays, Home and End";
+const CURVE = { width: 240, height: 64 };
 
 class Player {
   constructor(place) {
@@ -40,6 +41,8 @@ class Player {
       phase: element("p", { class: "phase" }),
       figures: element("dl", { class: "figures" }),
       panel: element("div", { class: "panel" }),
+      curve: element("canvas", { class: "curve", "aria-hidden": "true" }),
+      keys: element("p", { id: "player-keys", class: "keys" }),
       legend: element("ul", { class: "legend", "aria-label": "What the marks mean" }),
       first: control("«", "First step"),
       back: control("‹", "Step back"),
@@ -66,13 +69,13 @@ class Player {
       parts.speed,
       parts.truthLabel,
     );
-    const beside = element("div", { class: "beside" }, parts.phase, parts.says, parts.figures, parts.panel);
+    const beside = element("div", { class: "beside" }, parts.phase, parts.says, parts.figures, parts.curve, parts.panel);
     this.root = element(
       "div",
       { class: "player", role: "group", tabindex: "0", "aria-describedby": "player-keys" },
       controls,
       element("div", { class: "views" }, element("div", { class: "picture" }, parts.canvas, parts.legend), beside),
-      element("p", { id: "player-keys", class: "keys" }, KEYS),
+      parts.keys,
     );
     this.parts = parts;
     parts.first.addEventListener("click", () => this.go(0));
@@ -105,15 +108,23 @@ class Player {
   show(data) {
     if (this.name !== data.key) {
       this.stop();
-      this.at = 0;
+      this.at = data.recording.beginsAtEnd ? data.recording.steps.length - 1 : 0;
       this.isTruthShown = false;
       this.name = data.key;
+      this.speed = data.recording.speed ?? USUAL;
+      this.parts.speed.value = String(this.speed);
     }
+    const wasLast = this.recording && this.at === this.recording.steps.length - 1;
     this.recording = data.recording;
+    if (this.recording.beginsAtEnd && wasLast) this.at = this.recording.steps.length - 1; // and goes on
+    this.at = Math.min(this.at, this.recording.steps.length - 1);
     this.palettes = data.colours;
     this.parts.slider.max = String(this.recording.steps.length - 1);
     this.hasTruth = (this.recording.truth ?? []).some((letters) => /[mw]/.test(letters));
     this.parts.truthLabel.hidden = !this.hasTruth;
+    this.parts.keys.textContent = `${KEYS}${this.hasTruth ? ", T the truth." : "."}`;
+    this.hasCurve = this.recording.steps.some((step) => step.progress);
+    this.parts.curve.hidden = !this.hasCurve;
     this.root.setAttribute("aria-label", this.recording.title);
     this.root.style.setProperty("--height", `${data.height}px`);
     this.fillLegend();
@@ -182,9 +193,10 @@ class Player {
     );
     parts.panel.replaceChildren();
     if (!step.panel) return;
-    const list = element("ul");
+    const list = element("ul", { class: recording.hasLongLabels ? "long" : "" });
     for (const [label, text, share, isMarked] of step.panel) {
-      const line = element("li", isMarked ? { class: "marked" } : {}, element("span", { class: "label" }, label), element("span", {}, text));
+      const words = element("span", { class: "label", title: label }, label);
+      const line = element("li", isMarked ? { class: "marked" } : {}, words, element("span", {}, text));
       if (typeof share === "number") {
         const bar = element("span", { class: "bar" }, element("span"));
         bar.firstChild.style.width = `${Math.min(100, 100 * share)}%`;
@@ -200,7 +212,38 @@ class Player {
     this.readTheme();
     this.picture.measure();
     this.picture.draw(this.recording, this.at, this.colours, this.font, this.isTruthShown);
+    if (this.hasCurve) this.drawCurve();
     this.root.dataset.step = String(this.at);
+  }
+
+  /** How many were found by how many tests, up to this step and after. */
+  drawCurve() {
+    const { curve } = this.parts;
+    const ratio = window.devicePixelRatio || 1;
+    [curve.width, curve.height] = [CURVE.width * ratio, CURVE.height * ratio];
+    const context = curve.getContext("2d");
+    context.scale(ratio, ratio);
+    const points = this.recording.steps.map((step) => step.progress ?? [0, 0]);
+    const [nTests, nFound] = points[points.length - 1];
+    const place = ([tests, found]) => [
+      2 + ((CURVE.width - 4) * tests) / Math.max(1, nTests),
+      CURVE.height - 3 - ((CURVE.height - 8) * found) / Math.max(1, nFound),
+    ];
+    const line = (some, colour, width) => {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.beginPath();
+      for (const point of some) context.lineTo(...place(point));
+      context.stroke();
+    };
+    line([[0, 0], [nTests, 0]], this.colours.faint, 1);
+    line(points, this.colours.tested, 1);
+    line(points.slice(0, this.at + 1), this.colours.found, 2.5);
+    const [x, y] = place(points[this.at]);
+    context.fillStyle = this.colours.found;
+    context.beginPath();
+    context.arc(x, y, 4, 0, 2 * Math.PI);
+    context.fill();
   }
 
   readTheme() {

@@ -12,7 +12,7 @@ from functools import partial
 from fairness_engine.search.techniques.gradient.adf import Adf
 from fairness_engine.search.techniques.gradient.eidig import Eidig
 from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
-from fairness_engine.stages import groups, proof, searches, slopes, trees
+from fairness_engine.stages import groups, proof, retraining, searches, slopes, trees
 from fairness_engine.stages.registry import STAGES, models_of, recording_path
 from fairness_engine.stages.small_models import SMALL_MODELS, SmallModel
 from fairness_engine.stages.stage import Stage
@@ -27,6 +27,7 @@ _MAKERS: dict[str, Callable[[SmallModel], Stage]] = {
     "sg-shared": trees.sg_shared_stage,
     "certification": proof.proof_stage,
     "testsgd": groups.groups_stage,
+    "retraining": retraining.retraining_stage,
 }
 
 

@@ -12,6 +12,7 @@ from fairness_engine.search.registry import TECHNIQUES
 STAGES = {name: technique.title for name, technique in TECHNIQUES.items()} | {
     "certification": "FairQuant",
     "testsgd": "TestSGD",
+    "retraining": "Retraining",
 }
 """Titles by name, in the order in which they are offered."""
 MODELS = {"two": "Two attributes", "three": "Three attributes"}
@@ -20,7 +21,7 @@ _FOLDER = Path(__file__).with_name("recordings")
 
 def models_of(stage: str) -> tuple[str, ...]:
     """On which small models a stage was recorded."""
-    return ("two",) if stage == "testsgd" else tuple(MODELS)
+    return ("two",) if stage in ("testsgd", "retraining") else tuple(MODELS)
 
 
 def recording_path(stage: str, model: str) -> Path:

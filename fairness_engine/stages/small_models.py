@@ -72,12 +72,13 @@ class SmallModel:
             columns.append(plane.ravel())
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def granted(self) -> IntArray:
-        """Whether women and men get the loan, of everybody ``(2, n_planes, 30, 40)``."""
+    def granted(self, model: Model | None = None) -> IntArray:
+        """Whether women and men get the loan, of everybody ``(2, n_planes, 30, 40)``; from another model, if given."""
+        asked = model or self.model
         rows = self.everybody
         as_men = rows.copy()
         as_men[:, SEX] = 1.0
-        both = [self.model.decide(self.model.scores(each)) for each in (rows, as_men)]
+        both = [asked.decide(asked.scores(each)) for each in (rows, as_men)]
         shape = (len(SEXES), len(self.planes), OLDEST - YOUNGEST + 1, HIGHEST_INCOME + 1)
         return np.asarray(both, dtype=np.int64).reshape(shape)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
+from fairness_engine.models.model import Model
 from fairness_engine.stages.registry import STAGES
 from fairness_engine.stages.small_models import AGE, HIGHEST_INCOME, INCOME, OLDEST, YOUNGEST, SmallModel
 
@@ -74,6 +75,7 @@ class StageStep:
         dots: people ``(plane, income, age, kind)``; they stay in the steps after.
         arrows: ``(plane, income, age, income, age, kind)``, of this step only.
         areas: ``(plane, income from, to, age from, to, kind)``, ends included, of this step only.
+        decides: what the model of this step decides, as ``decisions_text``; empty where the picture does not show it.
         cloud: people whose decisions are looked at in this step only ``(plane, income, age, is_granted)``.
         standing: people who are looked at now ``(plane, income, age)``.
         panel_title, panel: what stands beside the picture.
@@ -85,6 +87,7 @@ class StageStep:
     dots: list[tuple[int, int, int, str]] = field(default_factory=list)
     arrows: list[tuple[int, float, float, float, float, str]] = field(default_factory=list)
     areas: list[tuple[int, int, int, int, int, str]] = field(default_factory=list)
+    decides: list[str] = field(default_factory=list)
     cloud: list[tuple[int, int, int, int]] = field(default_factory=list)
     standing: list[tuple[int, int, int]] = field(default_factory=list)
     panel_title: str = ""
@@ -99,6 +102,7 @@ class StageStep:
             "dots": self.dots,
             "arrows": self.arrows,
             "areas": self.areas,
+            "decides": self.decides,
             "cloud": self.cloud,
             "standing": self.standing,
             "panel_title": self.panel_title,
@@ -147,11 +151,11 @@ class Stage:
         }
 
 
-def decisions_text(small: SmallModel) -> list[str]:
+def decisions_text(small: SmallModel, model: Model | None = None) -> list[str]:
     """Who gets the loan, a text a plane, a letter a person by age, then income: ``0`` nobody, ``1`` women and men,
-    ``m`` men only, ``w`` women only.
+    ``m`` men only, ``w`` women only. By another model than the small one, if given.
     """
-    women, men = small.granted()
+    women, men = small.granted(model)
     letters = np.where(women == men, np.where(women == 1, "1", "0"), np.where(men == 1, "m", "w"))
     return ["".join(plane.ravel()) for plane in letters]
 
@@ -196,7 +200,12 @@ def _place(value: float) -> float:
 
 def counted(n: int, one: str, several: str = "") -> str:
     """``1 person``, ``3 people``."""
-    return f"{n:,} {one if n == 1 else several or one + 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{spaced(n)} {one if n == 1 else several or one + 's'}"
+
+
+def spaced(n: int) -> str:
+    """``12 500``, by narrow spaces."""
+    return f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def people(n: int) -> str:
@@ -207,4 +216,4 @@ def people(n: int) -> str:
 def figures(evaluations: int, n_tried: int, n_found: int) -> dict[str, str]:
     """What a search counts."""
     shown = {"Rows evaluated": evaluations, "People tested": n_tried, "Found": n_found}
-    return {name: f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") for name, value in shown.items()}
+    return {name: spaced(value) for name, value in shown.items()}

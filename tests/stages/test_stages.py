@@ -13,11 +13,13 @@ import pytest
 from fairness_engine.errors import SettingError
 from fairness_engine.events import PairsFound, Stopped
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.retraining.settings import Strategy
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.recording import PeopleTested, Recording
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.aequitas import Aequitas
 from fairness_engine.search.techniques.random_search import RandomSearch
+from fairness_engine.stages import retraining
 from fairness_engine.stages.recording import record, to_text
 from fairness_engine.stages.registry import MODELS, STAGES, models_of, read_recording, recording_path
 from fairness_engine.stages.small_models import HIGHEST_INCOME, OLDEST, SMALL_MODELS, YOUNGEST, SmallModel
@@ -71,6 +73,29 @@ def test_a_recording_is_what_the_technique_does(stage: str, model: str) -> None:
     assert to_text(made) == recording_path(stage, model).read_text(encoding="utf-8"), (
         "python -m fairness_engine.stages.recording makes them anew"
     )
+
+
+def test_a_retraining_shows_what_its_models_decide_and_none_hangs_on_the_last_bits() -> None:
+    recording = read_recording("retraining", "two")
+    one = small("two")
+    made = [*retraining.made_by(one, Strategy.AEQUITAS), retraining.made_by(one, Strategy.VARIANTS)[1]]
+    steps = recording["steps"][1:]
+    assert len(steps) == len(made)
+    rows = one.everybody
+    for step, each in zip(steps, made, strict=True):
+        (letters,) = step["decides"]
+        by_sex = []
+        for sex in (0.0, 1.0):
+            people = rows.copy()
+            people[:, 0] = sex
+            scores = each.model.scores(people)[:, 0]
+            assert np.abs(scores - 0.5).min() > 1e-6, "another machine may decide somebody otherwise"
+            by_sex.append(scores > 0.5)
+        women, men = by_sex
+        assert [letter in "mw" for letter in letters] == (women != men).tolist()
+        assert [letter == "1" for letter in letters] == (women & men).tolist()
+        assert step["figures"]["Decided differently"] == f"{100 * (women != men).mean():.1f} %"
+    assert recording["steps"][0]["decides"] == recording["truth"]
 
 
 @pytest.mark.parametrize(("stage", "model"), SEARCHES)

@@ -17,6 +17,8 @@ const MARKS = {
   next: "cut now",
   tree: "where the conditions hold",
   group: "the group",
+  both: "get the loan, women and men",
+  unlike: "only one of the two does",
   truth: "the truth: decided differently",
 };
 
@@ -119,6 +121,16 @@ function drawArea(context, colours, left, top, width, height, kind) {
   const inset = look.width / 2;
   context.strokeRect(left + inset, top + inset, Math.max(0, width - look.width), Math.max(0, height - look.width));
   context.setLineDash([]);
+}
+
+/** The parts of a plane whose letters are among some: clipped, and filled by what is drawn then. */
+function drawWhere(context, cells, draw) {
+  context.save();
+  context.beginPath();
+  for (const [left, top, width, height] of cells) context.rect(left, top, width + 0.5, height + 0.5);
+  context.clip();
+  draw();
+  context.restore();
 }
 
 const HATCH_PIXELS = 7;

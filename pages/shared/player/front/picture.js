@@ -36,6 +36,7 @@ class Picture {
     this.lay(recording);
     const step = recording.steps[at];
     for (const plane of recording.planes.keys()) this.drawFrame(recording, plane, colours, font);
+    if (step.decides) this.drawDecides(recording, step.decides, colours);
     for (const area of step.areas ?? []) this.drawAreaOf(recording, area, colours);
     if (isTruthShown) this.drawTruth(recording, recording.truth, colours);
     for (const [plane, x, y, isGranted] of step.cloud ?? []) {
@@ -101,29 +102,47 @@ class Picture {
     drawArea(this.context, colours, low.x - unit.x / 2, low.y + unit.y / 2 - height, width, height, kind);
   }
 
-  /** Whoever is decided differently by sex, hatched; the line of each sex where the other does not hide it. */
-  drawTruth(recording, decides, colours) {
-    const { context } = this;
+  /** The cells of a plane whose letters are among some. */
+  cells(recording, plane, letters, wanted) {
     const [[, lowX, highX], [, lowY]] = recording.axes;
     const nX = highX - lowX + 1;
+    const unit = this.unit(recording, plane);
+    const cells = [];
+    for (let i = 0; i < letters.length; i += 1) {
+      if (!wanted.includes(letters[i])) continue;
+      const place = this.place(recording, plane, lowX + (i % nX), lowY + Math.floor(i / nX));
+      cells.push([place.x - unit.x / 2, place.y - unit.y / 2, unit.x, unit.y]);
+    }
+    return cells;
+  }
+
+  /** Whoever is decided differently by sex, hatched. */
+  drawTruth(recording, decides, colours) {
+    const { context } = this;
     decides.forEach((letters, plane) => {
-      const unit = this.unit(recording, plane);
-      context.save();
-      context.beginPath();
-      for (let i = 0; i < letters.length; i += 1) {
-        if (letters[i] !== "m" && letters[i] !== "w") continue;
-        const place = this.place(recording, plane, lowX + (i % nX), lowY + Math.floor(i / nX));
-        context.rect(place.x - unit.x / 2, place.y - unit.y / 2, unit.x + 0.5, unit.y + 0.5);
-      }
-      context.clip();
       const box = this.boxes[plane];
-      context.globalAlpha = 0.16;
-      context.fillStyle = colours.found;
-      context.fillRect(box.left, box.top, box.width, box.height);
-      context.globalAlpha = 0.75;
-      hatch(context, colours.found, box.left, box.top, box.width, box.height);
-      context.restore();
+      drawWhere(context, this.cells(recording, plane, letters, "mw"), () => {
+        context.globalAlpha = 0.16;
+        context.fillStyle = colours.found;
+        context.fillRect(box.left, box.top, box.width, box.height);
+        context.globalAlpha = 0.75;
+        hatch(context, colours.found, box.left, box.top, box.width, box.height);
+      });
     });
+  }
+
+  /** What the model of this step decides: of whom both get the loan, and of whom one of the two. */
+  drawDecides(recording, decides, colours) {
+    const { context } = this;
+    decides.forEach((letters, plane) => {
+      const box = this.boxes[plane];
+      drawWhere(context, this.cells(recording, plane, letters, "1"), () => {
+        context.globalAlpha = 0.3;
+        context.fillStyle = colours.certified;
+        context.fillRect(box.left, box.top, box.width, box.height);
+      });
+    });
+    this.drawTruth(recording, decides, colours);
   }
 
   drawFrame(recording, plane, colours, font) {

@@ -19,6 +19,7 @@ const SPEEDS = [
 ];
 const USUAL = 1;
 const KEYS = "Keys: ← → a step, Space plays, Home and End";
+const STAYING = ["tested", "found"]; // of the marks; the others are of one step
 const CURVE = { width: 240, height: 64 };
 
 class Player {
@@ -120,13 +121,14 @@ class Player {
     this.at = Math.min(this.at, this.recording.steps.length - 1);
     this.palettes = data.colours;
     this.parts.slider.max = String(this.recording.steps.length - 1);
-    this.hasTruth = (this.recording.truth ?? []).some((letters) => /[mw]/.test(letters));
+    const showsDecisions = this.recording.steps.some((step) => step.decides); // of each step's own model
+    this.hasTruth = !showsDecisions && (this.recording.truth ?? []).some((letters) => /[mw]/.test(letters));
     this.parts.truthLabel.hidden = !this.hasTruth;
     this.parts.keys.textContent = `${KEYS}${this.hasTruth ? ", T the truth." : "."}`;
     this.hasCurve = this.recording.steps.some((step) => step.progress);
     this.parts.curve.hidden = !this.hasCurve;
     this.root.setAttribute("aria-label", this.recording.title);
-    this.root.style.setProperty("--height", `${data.height}px`);
+    this.root.style.setProperty("--height", `max(${data.height}px, 50vh)`);
     this.fillLegend();
     this.showTruth(this.isTruthShown);
     this.go(this.at, true);
@@ -135,6 +137,7 @@ class Player {
   showTruth(isShown) {
     this.isTruthShown = isShown;
     this.parts.truth.checked = isShown;
+    this.showLegend();
     this.redraw();
   }
 
@@ -147,6 +150,7 @@ class Player {
     }
     this.at = at;
     this.tell();
+    this.showLegend();
     this.redraw();
     if (at === last) this.stop();
   }
@@ -257,16 +261,25 @@ class Player {
     for (const [name, colour] of Object.entries(this.colours)) this.root.style.setProperty(`--${name}`, colour);
   }
 
-  /** The marks that the recording has, in the order of ``MARKS``. */
+  /** The marks of the recording, in the order of ``MARKS``: each has its place, and is seen in the steps that have it. */
   fillLegend() {
-    const used = new Set();
-    for (const step of this.recording.steps) {
+    this.marks = this.recording.steps.map((step) => {
+      const used = new Set();
       for (const dot of step.dots ?? []) used.add(dot[3]);
       for (const arrow of step.arrows ?? []) used.add(arrow[5]);
       for (const area of step.areas ?? []) used.add(area[5]);
       if (step.standing) used.add("standing");
       for (const one of step.cloud ?? []) used.add(one[3] ? "granted" : "refused");
+      for (const letters of step.decides ?? []) {
+        if (letters.includes("1")) used.add("both");
+        if (/[mw]/.test(letters)) used.add("unlike");
+      }
+      return used;
+    });
+    for (let at = 1; at < this.marks.length; at += 1) {
+      for (const kind of STAYING) if (this.marks[at - 1].has(kind)) this.marks[at].add(kind);
     }
+    const used = new Set(this.marks.flatMap((marks) => [...marks]));
     if (this.hasTruth) used.add("truth");
     this.parts.legend.replaceChildren();
     this.readTheme();
@@ -274,7 +287,15 @@ class Player {
       if (!used.has(kind)) continue;
       const swatch = element("canvas", { class: "swatch", "aria-hidden": "true" });
       this.drawSwatch(swatch, kind);
-      this.parts.legend.append(element("li", {}, swatch, words));
+      this.parts.legend.append(element("li", { "data-mark": kind }, swatch, words));
+    }
+  }
+
+  showLegend() {
+    for (const line of this.parts.legend.children) {
+      const kind = line.dataset.mark;
+      const isSeen = kind === "truth" ? this.isTruthShown : this.marks[this.at].has(kind);
+      line.style.visibility = isSeen ? "visible" : "hidden";
     }
   }
 
@@ -290,7 +311,11 @@ class Player {
     } else if (kind === "granted" || kind === "refused") drawDecided(context, colours, 12, 8, kind === "granted");
     else if (kind in ARROWS) drawArrow(context, colours, { x: 2, y: 8 }, { x: 22, y: 8 }, kind);
     else if (kind in AREAS) drawArea(context, colours, 1, 1, 22, 14, kind);
-    else if (kind === "truth") {
+    else if (kind === "both") {
+      context.globalAlpha = 0.3;
+      context.fillStyle = colours.certified;
+      context.fillRect(1, 1, 22, 14);
+    } else if (kind === "truth" || kind === "unlike") {
       context.beginPath();
       context.rect(1, 1, 22, 14);
       context.clip();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driver import AppPage, AppServer, OpenPage
 
-from fairness_engine.stages.registry import STAGES, read_recording
+from fairness_engine.stages.registry import STAGES, models_of, read_recording
 
 HEIGHT = 720
 
@@ -54,7 +54,7 @@ def test_every_stage_fits_a_projector_in_both_themes(app_server: AppServer, open
         tab.expect_no_exception()
         slider = tab.page.get_by_label("Step", exact=True)
         n_steps = int(slider.get_attribute("max") or 0) + 1
-        assert n_steps == len(read_recording(name, "two" if name == "testsgd" else "three")["steps"])
+        assert n_steps == len(read_recording(name, models_of(name)[-1])["steps"])
         for label, at in (("first", 0), ("middle", n_steps // 2), ("last", n_steps - 1)):
             slider.fill(str(at))
             tab.page.locator(f'.player[data-step="{at}"]').wait_for()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from fairness_engine.errors import StaleReviewError
+from pages.shared import access
 from pages.shared.app import frame, navigation, session
 from pages.shared.app.kept import kept
 from pages.shared.review import changes
@@ -17,12 +18,13 @@ def main() -> None:
     page = st.navigation(list(scripts.values()), position="hidden")
     title = f"{page.title} · Evenhand"
     st.set_page_config(page_title=title, page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
-    st.html(frame.STYLE)
+    st.html(frame.STYLE + access.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
     with frame.rerun():
         with frame.boundary():
             session.remember_address()
             session.enter(page.url_path)
+            access.arrive(page.url_path)
             frame.menu(scripts)
         with frame.boundary():
             page.run()

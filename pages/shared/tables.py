@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -23,7 +24,8 @@ def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int
         key: of the table.
         options: more of Streamlit's.
     """
-    event = st.dataframe(table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options)
+    with _choosing(key):
+        event = st.dataframe(table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options)
     return next((row for row in event.selection.rows if row < len(table)), None)
 
 
@@ -45,15 +47,26 @@ def choose_row(
         if rows and rows[0] < len(table):
             take(rows[0])
 
-    st.dataframe(
-        table,
-        hide_index=True,
-        key=key,
-        on_select=tell,
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": list(chosen)}} if chosen else None,
-        **options,
-    )
+    with _choosing(key):
+        st.dataframe(
+            table,
+            hide_index=True,
+            key=key,
+            on_select=tell,
+            selection_mode="single-row",
+            selection_default={"selection": {"rows": list(chosen)}} if chosen else None,
+            **options,
+        )
+
+
+@contextmanager
+def _choosing(key: str) -> Iterator[None]:
+    """Around a table of which a line is chosen: the browser knows it by its key (``access``), and how to choose by
+    keyboard is said where the focus is, and to whom the page is read.
+    """
+    with st.container(key=f"choose_{key}", gap=None):
+        yield
+        st.caption("Arrow keys go through the table, Space or Enter chooses a line.")
 
 
 def height(n_rows: int, most: int, row_pixels: int = ROW_PIXELS) -> int:

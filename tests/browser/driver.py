@@ -73,6 +73,15 @@ AT_REST = """
 }
 """
 
+# What has the focus as it is read aloud; a cell of a table, which is read from the copy inside of its canvas, by its
+# own words.
+FOCUSED_CELL = """
+() => {
+  const cell = document.activeElement?.closest('[role=gridcell]');
+  return cell ? `cell "${cell.textContent}"` : document.activeElement?.matches('canvas') ? 'table' : null;
+}
+"""
+
 WHY_NOT_AT_REST = """
 () => {
   const app = document.querySelector('[data-testid="stApp"]');
@@ -459,6 +468,38 @@ class AppPage:
         table = self.by_key(key).locator(".dvn-scroller").first
         table.click(position={"x": 16, "y": 35 + 35 * row + 17})
         self.wait_until_told()
+
+    # By keyboard: nothing is clicked, and nothing given the focus but by a key
+
+    def focused(self) -> str:
+        """What has the focus as it is read, such as ``button "Simplify"``, ``cell "12"``, ``table``; empty
+        where nothing has it.
+        """
+        at = self.page.locator(":focus")
+        read = self.page.evaluate(FOCUSED_CELL) or (at.aria_snapshot() if at.count() else "")
+        return read.split("\n")[0].removeprefix("- ").removesuffix(":")
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, and wait until the app is at rest."""
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.wait_until_told()
+
+    def tab_to(self, wanted: str, *, most: int = 40, key: str = "Tab") -> int:
+        """Press Tab until what has the focus is read like this, or begins so; how many times that was.
+
+        Args:
+            wanted: as ``focused`` gives it.
+            most: more often is a failure.
+            key: ``Shift+Tab`` goes back.
+        """
+        passed = []
+        for n in range(1, most + 1):
+            self.page.keyboard.press(key)
+            passed.append(self.focused())
+            if passed[-1].startswith(wanted):
+                return n
+        raise AssertionError(f"no {wanted} within {most} times {key}: {passed}")
 
     def screenshot(self, name: str, *, full_page: bool = True) -> Path | None:
         """Keep a picture as NAME.png in the folder EVENHAND_SCREENSHOTS; without it, take none."""

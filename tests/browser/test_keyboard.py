@@ -1,0 +1,80 @@
+"""By keyboard and by ear: lines of tables are chosen by Space and Enter, the focus comes to a new page's heading and
+stays where it was after an action.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from driver import AppPage, AppServer
+from playwright.sync_api import expect
+
+from fairness_engine.store.records import Review
+from findings_cases import assessed
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def review(app_server: AppServer) -> Review:
+    """A review with a whole assessment."""
+    store, review = assessed(app_server.workspace, "census_income_planted")
+    store.close()
+    return review
+
+
+def pair_of(app: AppPage) -> str:
+    """The pair that the address names."""
+    found = re.search(r"pair=(\d+)", app.query())
+    return found[1] if found else ""
+
+
+def test_a_line_is_chosen_by_space_and_by_enter(app: AppPage, review: Review) -> None:
+    app.goto("pairs", review=review.id)
+    how = app.page.locator("[data-by-key]").get_by_text("Space or Enter chooses a line")
+    expect(how).to_have_count(0)
+    app.tab_to("table")
+    app.press("ArrowDown")
+    second = app.focused()
+    expect(how).to_be_visible()
+    app.press("Space")
+    assert second == f'cell "{pair_of(app)}"'
+    app.press("ArrowDown", "ArrowDown")
+    fourth = app.focused()
+    assert fourth not in ("", second)
+    app.press("Enter")
+    assert fourth == f'cell "{pair_of(app)}"'
+    assert app.focused() == fourth, "it stays there"
+    app.page.keyboard.press("Tab")
+    assert not app.focused().startswith("cell"), "Tab leaves the table"
+    app.expect_no_exception()
+
+
+def test_a_table_with_a_marked_line_keeps_the_focus_when_another_is_chosen(app: AppPage, review: Review) -> None:
+    app.goto("where", review=review.id)
+    expect(app.page.get_by_role("heading", name="Group 1", exact=True)).to_be_visible()
+    app.tab_to("cell", most=60)
+    app.press("ArrowDown")
+    second = app.focused()
+    app.press("Enter")
+    expect(app.page.get_by_role("heading", name="Group 2", exact=True)).to_be_visible()
+    app.page.wait_for_function("document.activeElement.closest('[role=gridcell]') !== null")
+    assert app.focused() == second
+    app.expect_no_exception()
+
+
+def test_a_new_page_is_begun_at_its_heading(app: AppPage, review: Review) -> None:
+    app.goto("", review=review.id)
+    assert app.focused() == "", "the browser's own beginning"
+    app.tab_to('link "Groups"')
+    app.press("Enter")
+    assert app.focused() == 'heading "Groups" [level=1]'
+    assert app.tab_to("", most=1) == 1
+    assert not app.focused().startswith("link"), "the page goes on, not the menu"
+    app.tab_to('link "Report"', key="Shift+Tab")
+    app.press("Enter")
+    assert app.focused() == 'heading "Report" [level=1]'
+    app.follow("scope", review=review.id)
+    assert app.focused() == 'heading "Scope" [level=1]', "by Back and Forward, too"
+    app.expect_no_exception()

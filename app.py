@@ -4,6 +4,7 @@ import streamlit as st
 
 from fairness_engine.errors import StaleReviewError
 from pages.shared import access
+from pages.shared.access import announced
 from pages.shared.app import frame, navigation, session
 from pages.shared.app.kept import kept
 from pages.shared.review import changes
@@ -26,6 +27,7 @@ def main() -> None:
             session.enter(page.url_path)
             access.arrive(page.url_path)
             frame.menu(scripts)
+            announced.draw()
         with frame.boundary():
             page.run()
 

@@ -10,8 +10,11 @@ import pytest
 from driver import AppPage, AppServer
 from playwright.sync_api import expect
 
+import run_cases
 from fairness_engine.store.records import Review
+from fairness_engine.store.store import RunStore
 from findings_cases import assessed
+from pages.shared.app import wording
 
 pytestmark = pytest.mark.browser
 
@@ -77,4 +80,21 @@ def test_a_new_page_is_begun_at_its_heading(app: AppPage, review: Review) -> Non
     assert app.focused() == 'heading "Report" [level=1]'
     app.follow("scope", review=review.id)
     assert app.focused() == 'heading "Scope" [level=1]', "by Back and Forward, too"
+    app.expect_no_exception()
+
+
+def test_the_end_of_a_run_is_announced_on_whatever_page(app: AppPage, app_server: AppServer, review: Review) -> None:
+    store = RunStore(app_server.workspace)
+    app.goto("scope", review=review.id)
+    region = app.page.get_by_role("status").and_(app.page.get_by_test_id("announced"))
+    expect(region).to_have_count(1)
+    expect(region).to_be_empty()
+    run_id = store.create_run(run_cases.config_of(review, "random"), review.id)
+    app.follow("data", review=review.id)
+    expect(region).to_contain_text("Search ended")
+    said = f"Search ended: {wording.counted(store.run(run_id).n_found, 'pair')} found."
+    expect(region).to_have_text(said)
+    app.follow("model", review=review.id)
+    expect(region).to_have_count(1)
+    expect(region).to_have_text(said)
     app.expect_no_exception()

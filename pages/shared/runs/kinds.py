@@ -55,6 +55,7 @@ class RunView:
         place: the page of its results; ``None`` where *Run* has them.
         see: of a link to them.
         so_far: what *Run* says of one whose results are elsewhere, as markdown.
+        came_to: what one found, in a few words; empty where that takes more than a few.
         effort: what it spent, where that is no rows: (one, many).
         has_own_attributes: its protected attributes are chosen for each run.
         may_be_narrowed: it may look at a part of the review's scope.
@@ -69,6 +70,7 @@ class RunView:
     place: Place | None = None
     see: str = ""
     so_far: Callable[[RunRecord], str] = _nothing
+    came_to: Callable[[RunRecord], str] = _nothing
     effort: tuple[str, str] | None = None
     has_own_attributes: bool = False
     may_be_narrowed: bool = False
@@ -85,6 +87,14 @@ def _search_title(config: RunConfig) -> str:
 def _search_finished(record: RunRecord) -> str:
     is_scan = record.config.technique == DATA_SCAN and record.stop_reason is StopReason.EXHAUSTED
     return "It has gone through the data." if is_scan else ""
+
+
+def _pairs_found(record: RunRecord) -> str:
+    return f"{wording.counted(record.n_found, 'pair')} found"
+
+
+def _share_found(record: RunRecord) -> str:
+    return f"{wording.count(record.n_found)} of {wording.counted(record.n_tried, 'individual')} discriminated against"
 
 
 def _search_kept(record: RunRecord) -> str:
@@ -141,18 +151,20 @@ def _retrain_so_far(record: RunRecord) -> str:
     return f"{wording.counted(record.n_tried, 'round')}, {wording.count(record.n_found)} of them within the tolerance."
 
 
-SEARCH = RunView(kinds.SEARCH, "", _search_title, finished=_search_finished, kept=_search_kept)
+SEARCH = RunView(kinds.SEARCH, "", _search_title, finished=_search_finished, kept=_search_kept, came_to=_pairs_found)
 ESTIMATE = RunView(
     kinds.ESTIMATE,
     "estimate",
     lambda config: f"Estimate, {DISTRIBUTIONS[config.distribution.value]}",
     finished=_estimate_finished,
+    came_to=_share_found,
 )
 COUNT = RunView(
     kinds.COUNT,
     "exact count",
     lambda _: "Exact count",
     finished=lambda run: f"All {wording.counted(run.n_tried, 'individual')} of the domain were gone through.",
+    came_to=_share_found,
 )
 CERTIFY = RunView(
     kinds.CERTIFY,
@@ -165,6 +177,7 @@ CERTIFY = RunView(
     kept=lambda run: _some(run.evaluations, "proved"),
     place=navigation.CERTIFY,
     see="See what is proved",
+    came_to=lambda run: f"{wording.counted(run.evaluations, 'box', 'boxes')} looked at",
     effort=("box", "boxes"),
     may_be_narrowed=True,
 )
@@ -181,6 +194,7 @@ RULES = RunView(
     place=navigation.GROUPS,
     see="See the groups",
     so_far=_rules_so_far,
+    came_to=lambda run: f"{wording.counted(run.n_found, 'rule set')} scored",
     has_own_attributes=True,
 )
 FIGURES = RunView(
@@ -203,6 +217,7 @@ PROXIES = RunView(
     finished=lambda run: "" if run.n_tried else "The time was up before any attribute was done. Give it more seconds.",
     kept=lambda run: _some(run.n_tried, "looked at"),
     so_far=_proxies_so_far,
+    came_to=lambda run: f"{wording.counted(run.n_found, 'column')} that tell a protected attribute",
     has_own_attributes=True,
 )
 RETRAIN = RunView(
@@ -217,6 +232,7 @@ RETRAIN = RunView(
     place=navigation.RETRAIN,
     see="See what it came to",
     so_far=_retrain_so_far,
+    came_to=lambda run: f"{wording.counted(run.n_found, 'round')} within the tolerance",
 )
 
 _ALL = (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, FIGURES, PROXIES, RETRAIN)

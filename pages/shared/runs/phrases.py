@@ -73,6 +73,17 @@ def state_text(record: RunRecord) -> str:
     return _STATES[record.state.value]
 
 
+_ANNOUNCED = {"finished": "ended", "cancelled": "stopped", "crashed": "crashed", "failed": "failed"}
+
+
+def announcement(record: RunRecord) -> str:
+    """How a run stands, to be read aloud: ``Search ended: 1 204 pairs found.``, ``Rule sets at work: ...``."""
+    view = view_of(record.config)
+    stands = _ANNOUNCED.get(record.state.value, "at work")
+    came_to = view.came_to(record)
+    return f"{view.noun.capitalize() or 'Search'} {stands}{f': {came_to}' if came_to else ''}."
+
+
 def effort(record: RunRecord) -> str:
     """What a run spent, in rows evaluated; a certification looks at boxes instead."""
     other = view_of(record.config).effort

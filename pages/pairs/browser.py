@@ -54,11 +54,13 @@ def choose(
     positions: IntArray,
     asked: int | None,
     severe: Mapping[int, SeverePerson],
+    n_links: int,
 ) -> int | None:
     """Draw the table and return the position of the chosen pair: clicked, else asked for, else the first.
 
     A pair that was asked for is chosen whether or not it is in the list. Where the list is of the people for whom it
-    matters most, ``severe`` tells of each by the pair's position.
+    matters most, ``severe`` tells of each by the pair's position; ``n_links`` counts the links to a pair that were
+    followed: a click from before the last one is forgotten.
     """
     if not len(positions):
         return asked
@@ -74,7 +76,7 @@ def choose(
     table = kept("table", (*key, bool(severe)), make)
     clicked = tables.clicked_row(
         table,
-        f"pairs_{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}",
+        f"pairs_{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}_{n_links}",
         height=tables.height(len(shown), _TABLE_HEIGHT),
         column_config={**_columns(pairs, table, None if ids is None else ids.name), **severity.column_config()},
     )

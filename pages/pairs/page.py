@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter, severity
+from pages.pairs import browser, card_panel, export, group_pairs, pair_link, plausible_filter, severity
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.pairs import filters as pair_filters
 from pages.shared.people import case_basket, cohorts, group_link
@@ -45,11 +45,11 @@ def browse(review, run, domain, pairs) -> None:
     cohorts.offer_save(review, wanted.rules(domain.schema), "filters of Pairs", "pairs")
     groups = [each for each in (group, chosen) if each is not None]
     in_group = group_pairs.narrow(groups, domain.schema, pairs, np.arange(len(pairs)))
-    asked = _asked()
+    link = pair_link.read(run.id, len(pairs))
     with st.container(horizontal=True, vertical_alignment="center", key="pair_lists"):
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
         is_whole = not (wanted.n_active or only_pinned or chosen or group_link.NAME in st.query_params)
-        severe = severity.ask(review.id, results_of(run).severity, len(pairs), asked) if is_whole else {}
+        severe = severity.ask(review.id, results_of(run).severity, len(pairs), link) if is_whole else {}
     if severe:
         positions = matching = np.array(list(severe), dtype=np.int64)
         n_stored = store.n_pairs(run.id)
@@ -60,13 +60,14 @@ def browse(review, run, domain, pairs) -> None:
     else:
         among = pinned if only_pinned else None
         positions, matching = _listed(review, run, domain, pairs, (wanted, among, in_group, names))
-    asked = asked if asked is not None and asked in matching else None
-    position = browser.choose(run, domain, pairs, names, positions, asked, severe)
+    asked = link.position(matching, positions)
+    position = browser.choose(run, domain, pairs, names, positions, asked, severe, link.n_followed)
     if position is None:
         return
-    st.query_params["pair"] = str(position + 1)
+    link.show(position)
     if position not in positions:
-        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
+        why = "it is implausible" if position in matching else "it does not match what is chosen above"
+        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for {why}.")
     frame.alone(card_panel.draw)(review, run, domain, pairs[position : position + 1], position, names)
 
 
@@ -97,11 +98,6 @@ def _listed(review, run, domain, pairs, asked):
             else "No pair matches the filters. Take one away, or clear them all."
         )
     return positions, matching
-
-
-def _asked() -> int | None:
-    text = st.query_params.get("pair", "")
-    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 main()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.measures.results import SeverePerson, Severity
+from pages.pairs.pair_link import PairLink
 from pages.shared.app import wording
 from pages.shared.pairs.table import CHANGE, GAP
 
@@ -20,20 +21,22 @@ UNLIKE = "Decided unlike"
 ALIKE = "People like them"
 
 
-def ask(review_id: str, found: Severity | None, n_pairs: int, asked: int | None) -> dict[int, SeverePerson]:
+def ask(review_id: str, found: Severity | None, n_pairs: int, link: PairLink) -> dict[int, SeverePerson]:
     """The people to list, by the position of their pair and the worst first; empty where all pairs are to be listed.
 
     Args:
         review_id: whose choice it is.
         found: of the run.
         n_pairs: that are there to be shown.
-        asked: position of the pair that the address names.
+        link: what the address names; a link to a pair that is not among them lists all.
     """
     severe = {one.pair - 1: one for one in (found.top if found else ()) if one.pair <= n_pairs}
     if len(severe) < 2:
         return {}
     key = f"severity_{review_id}"
-    st.session_state.setdefault(key, MOST if asked is None or asked in severe else ALL)
+    st.session_state.setdefault(key, MOST)
+    if link.is_new and link.asked not in severe:
+        st.session_state[key] = ALL
     chosen = st.segmented_control(
         "Pairs", [MOST, ALL], required=True, key=key, label_visibility="collapsed", persist_state="session"
     )

@@ -51,6 +51,11 @@ def test_a_line_is_chosen_by_space_and_by_enter(app: AppPage, review: Review) ->
     assert app.focused() == fourth, "it stays there"
     app.page.keyboard.press("Tab")
     assert not app.focused().startswith("cell"), "Tab leaves the table"
+    run = re.search(r"run=(\w+)", app.query())
+    assert run is not None
+    app.follow("pairs", review=review.id, run=run[1], pair="5")
+    expect(app.page.get_by_role("heading", name="Pair 5", exact=True)).to_be_visible()
+    assert pair_of(app) == "5", "a link wins over a line that was chosen before"
     app.expect_no_exception()
 
 

@@ -110,6 +110,23 @@ def test_the_first_list_is_of_those_for_whom_it_matters_most(
     assert len(app.dataframe[0].value) > len(told)
 
 
+def test_a_link_opens_its_pair_whatever_was_open_before(open_app: OpenApp, finished: Finished) -> None:
+    first, second = finished.searches[0], finished.searches[-1]
+    app = open_app(PAIRS, review=finished.review.id, run=first.id)
+    severe = app.dataframe[0].value["Pair"].tolist()
+    number = next(n for n in range(1, first.n_found) if n not in severe)
+    for run, pair in ((second, 3), (first, number), (second, 5)):
+        app.query_params = {"review": finished.review.id, "run": run.id, "pair": str(pair)}
+        for _ in range(2):
+            app.run()
+            assert said.errors_of(app) == []
+            assert app.header[0].value == f"Pair {pair}"
+    app.query_params = {"review": finished.review.id, "run": first.id, "pair": str(number)}
+    app.run()
+    app.button_group(key=f"severity_{finished.review.id}").set_value(severity.MOST).run()
+    assert app.header[0].value == f"Pair {severe[0]}", "another list begins with its first"
+
+
 def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
     """Which pairs of the run that found most are too far from the data, or have unseen values."""
     store = RunStore(workspace)

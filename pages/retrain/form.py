@@ -23,7 +23,7 @@ from fairness_engine.retraining.settings import (
 from fairness_engine.settings import ADVANCED
 from fairness_engine.store.environment import max_at_work
 from pages.groups.texts import form as text_form
-from pages.retrain import plan
+from pages.retrain import live, plan
 from pages.retrain.plan import EFFORTS, Effort, Wanted
 from pages.shared import fields
 from pages.shared.app import navigation, session, wording
@@ -79,6 +79,7 @@ def draw(review: Review) -> None:
             disabled=bool(found),
         ):
             session.set_run(session.start_runs(review, plan.make_configs(review, wanted))[0])
+            live.show_alone(None)
             case_basket.forget_asking()
             st.rerun(scope="app")
 

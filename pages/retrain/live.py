@@ -24,6 +24,8 @@ from pages.shared.runs.run_list import Listing
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
 _TOGETHER = "Side by side"
+ALONE = "alone"
+"""In the address: the retraining that it names is shown in full, not side by side with those of its comparison."""
 _PREFIX = "Retraining: "
 """Of every name; beside one another it says nothing."""
 
@@ -51,22 +53,40 @@ def shown(review: Review, runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def choose_of(group: Sequence[RunRecord]) -> RunRecord | None:
-    """The one of several ended retrainings that is shown in full; ``None`` for all side by side. A single one is
-    chosen.
+    """The one of several ended retrainings that the address names to be shown in full; ``None`` for all side by side.
+    A single one is chosen.
     """
     if len(group) == 1:
         return group[0]
-    names = dict(zip([run.id for run in group], titles_of(group), strict=True))
-    chosen = st.segmented_control(
+    by_id = {run.id: run for run in group}
+    names = dict(zip(by_id, titles_of(group), strict=True))
+    asked = by_id.get(st.query_params.get("run", "")) if ALONE in st.query_params else None
+    key = f"retrain_shown_{group[0].id}"
+
+    def take() -> None:
+        chosen = st.session_state[key]
+        show_alone(chosen if chosen in by_id else None)
+
+    st.session_state[key] = _TOGETHER if asked is None else asked.id
+    st.segmented_control(
         "Show",
         [_TOGETHER, *names],
         format_func=lambda which: names.get(which, which).removeprefix(_PREFIX),
-        default=_TOGETHER,
         required=True,
-        key=f"retrain_shown_{group[0].id}",
+        key=key,
+        on_change=take,
         label_visibility="collapsed",
     )
-    return next((run for run in group if run.id == chosen), None)
+    return asked
+
+
+def show_alone(run_id: str | None) -> None:
+    """Have the address name one of several retrainings to be shown in full; with ``None`` all are side by side."""
+    if run_id is None:
+        st.query_params.pop(ALONE, None)
+        return
+    session.set_run(run_id)
+    st.query_params[ALONE] = "yes"
 
 
 def titles_of(group: Sequence[RunRecord]) -> list[str]:

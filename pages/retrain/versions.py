@@ -16,7 +16,7 @@ from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.results import Card
 from fairness_engine.runs.adoption import discard_version, keep_version
 from fairness_engine.store.records import VersionState
-from pages.retrain import phrases
+from pages.retrain import live, phrases
 from pages.retrain.phrases import Figure
 from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, wording
@@ -268,7 +268,7 @@ def _draw_chosen(review: Review, model: Model) -> None:
             else:
                 keep(review, model.version)
         if model.version is not None and st.button("Show its result", key="version_show"):
-            session.set_run(model.version.run_id)
+            live.show_alone(model.version.run_id)
             st.rerun()
 
 

@@ -36,7 +36,10 @@ def test_strategies_side_by_side(app: AppPage, retrained: Retrained) -> None:
 def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenPage, retrained: Retrained) -> None:
     app = open_page(app_server, width=1440)
     app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
+    app.click_text("Thresholds by group")
+    assert f"run={retrained.threshold.id}" in app.query(), "the address follows what is shown"
     app.click_text("All variants")
+    assert f"run={retrained.variants.id}" in app.query()
     for text in ("Improved", "Before and after", "Keep or discard"):
         app.expect_text(text)
     app.screenshot("retrain-result")
@@ -53,6 +56,9 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
         app.expect_no_exception()
         assert f"part={part.replace(' ', '+')}" in app.page.url
         app.screenshot(f"retrain-result-{part.lower().replace(' ', '-')}")
+    app.reload()
+    app.expect_text("How the search for the model went")
+    app.expect_text("Keep or discard")
     store = RunStore(app_server.workspace)
     version = store.version(retrained.variants.id)
     assert version is not None

@@ -16,6 +16,7 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import CERTIFY
 from pages.pairs import edit, plausibility, shap
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html, variant_of
+from pages.shared import access
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.reruns import rerun_fragment
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
@@ -132,10 +133,12 @@ def _form(run: RunRecord, pair: Pairs, position: int) -> Pairs:
     )
     is_changed = (plain[key].first != pair.first) | (plain[key].second != pair.second)
     n_changed = int(is_changed.any(axis=0).sum())
+    said = f"{wording.counted(n_changed, 'attribute')} moved to a more ordinary value; the pair still holds."
     if n_changed == 0:
-        st.caption("This pair is in its plainest form already.")
-    elif chosen == _PLAINEST:
-        st.caption(f"{wording.counted(n_changed, 'attribute')} moved to a more ordinary value; the pair still holds.")
+        said = "This pair is in its plainest form already."
+    if n_changed == 0 or chosen == _PLAINEST:
+        st.caption(said)
+        access.announce(said, f"plainest {key}", "plainest")
     return plain[key] if chosen == _PLAINEST and n_changed else pair
 
 

@@ -475,7 +475,7 @@ class AppPage:
         """What has the focus as it is read, such as ``button "Simplify"``, ``cell "12"``, ``table``; empty
         where nothing has it.
         """
-        at = self.page.locator(":focus")
+        at = self.page.locator(":focus").last  # inside of a part that has a tree of its own
         read = self.page.evaluate(FOCUSED_CELL) or (at.aria_snapshot() if at.count() else "")
         return read.split("\n")[0].removeprefix("- ").removesuffix(":")
 

@@ -1,5 +1,6 @@
-"""What the browser does for people who go by keyboard or hear the page: rows of tables are chosen by Space and Enter,
-the focus comes to a new page's heading and stays where it was, and what happens is announced.
+"""What the browser does for people who go by keyboard or hear the page: lines of tables are chosen by Space and Enter,
+the focus comes to a new page's heading and stays where it was, what happens is announced, and names of controls are
+plain text.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from pathlib import Path
 import streamlit as st
 
 _FRONT = Path(__file__).parent / "front"
-_SCRIPTS = ("rows", "focus", "voice", "mount")
+_SCRIPTS = ("rows", "focus", "voice", "names", "mount")
 """Parts of one script, in this order."""
 
 STYLE = """
 <style>
 [class*="st-key-access_"] {position: absolute; height: 0; overflow: hidden;}
+.evenhand-read {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);}
 [class*="st-key-choose_"] {position: relative;}
 [class*="st-key-choose_"] > :last-child {position: absolute; bottom: 100%; left: 0; z-index: 2; width: auto;
   pointer-events: none; padding: 0 0.6rem 0 0; background: light-dark(#FFFFFF, #14171B);}
@@ -23,6 +25,8 @@ STYLE = """
 [data-testid="stMain"] h1:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: 2px;}
 </style>
 """
+
+"""``evenhand-read``: what is read and not seen."""
 
 _part = st.components.v2.component(
     "evenhand_access", js="\n".join((_FRONT / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
@@ -35,12 +39,13 @@ def arrive(page: str) -> None:
         _part(data={"page": page}, key="access_page_part", height=1)
 
 
-def announce(text: str, number: int) -> None:
+def announce(text: str, name: str, key: str) -> None:
     """Have a text read, when nothing else is being read.
 
     Args:
         text: a sentence, not escaped; empty says nothing.
-        number: of the text; the same one is read once.
+        name: of what is said; what has the same name is read once.
+        key: unique on the page.
     """
-    with st.container(key="access_voice"):
-        _part(data={"text": text, "number": number}, key="access_voice_part", height=1)
+    with st.container(key=f"access_{key}"):
+        _part(data={"text": text, "name": name}, key=f"access_{key}_part", height=1)

@@ -47,12 +47,12 @@ def _announce(review_id: str) -> None:
     heard = st.session_state.get(_HEARD)
     text = "" if heard is None or heard["review"] != review_id else _news(runs, heard)
     if heard is None or heard["review"] != review_id:
-        heard = {"review": review_id, "said_at": time.monotonic(), "text": "", "number": 0}
+        heard = {"review": review_id, "said_at": time.monotonic(), "text": "", "name": ""}
     heard["active"] = {run.id for run in runs if run.is_active}
     if text:
-        heard |= {"said_at": time.monotonic(), "text": text, "number": time.time_ns() // 1_000_000}
+        heard |= {"said_at": time.monotonic(), "text": text, "name": f"run {time.time_ns()}"}
     st.session_state[_HEARD] = heard
-    access.announce(heard["text"], heard["number"])
+    access.announce(heard["text"], heard["name"], "runs")
 
 
 def _news(runs: Sequence[RunRecord], heard: dict) -> str:

@@ -155,7 +155,8 @@ def _value(couple: Couple, index: int, side: int, value: float, edited: str) -> 
     text = escape(column.text(value))
     if original is not None and float(original[index]) != value:
         was = escape(column.text(float(original[index])))
-        text = f'<span style="color:{edited};font-weight:600">✎ {text}</span> <s style="opacity:.65">{was}</s>'
+        seen = f'<span style="color:{edited};font-weight:600">✎ {text}</span> <s style="opacity:.65">{was}</s>'
+        text = f'<span class="evenhand-read">was {was}, now {text}</span><span aria-hidden="true">{seen}</span>'
     return f'<td style="padding:4px 10px;{_wrap(column.text(value))}">{text}</td>'
 
 

@@ -9,14 +9,14 @@ class Voice {
     this.region.dataset.testid = "announced";
     this.region.style.cssText = "position:fixed;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
     document.body.append(this.region);
-    this.number = 0;
+    this.heard = new Set();
     this.saidAt = -Infinity;
     this.timer = null;
   }
 
-  say({ text, number }) {
-    if (text === "" || number <= this.number) return;
-    this.number = number;
+  say({ text, name }) {
+    if (text === "" || this.heard.has(name)) return;
+    this.heard.add(name);
     clearTimeout(this.timer);
     const wait = this.saidAt + 1000 * SECONDS_BETWEEN - performance.now();
     this.timer = setTimeout(() => this.speak(text), Math.max(0, wait));

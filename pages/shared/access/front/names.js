@@ -1,0 +1,12 @@
+// Names that are read aloud are plain text: Streamlit names a control by its label as it is written, in markdown.
+
+const WRITTEN = '[aria-label*="\\\\"], [aria-label*="**"]';
+
+function speakPlainly() {
+  for (const control of document.querySelectorAll(WRITTEN)) {
+    const name = control.getAttribute("aria-label").replaceAll("**", "");
+    control.setAttribute("aria-label", name.replace(/\\([!-/:-@[-`{-~])/g, "$1"));
+  }
+}
+
+new MutationObserver(speakPlainly).observe(document.body, { childList: true, subtree: true });

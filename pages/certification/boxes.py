@@ -154,7 +154,7 @@ def _columns() -> dict[str, Any]:
             f"{word}, %": number("Share, %", format="%.2g", width=70, help=f"{word}, of all individuals.")
             for word in _ASKED.values()
         },
-        PEOPLE: number(format="%d", width=56, help="Rows of the data in the box."),
+        PEOPLE: number(width=56, help="Rows of the data in the box."),
     }
 
 

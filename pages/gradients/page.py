@@ -23,7 +23,7 @@ asked = questions.of_review(review, "Comparing gradients needs")
 check = questions.remembered(asked, CheckGradients())
 if check is None:
     st.markdown(
-        "Up to 1,000 rows of your data are compared, with perturbation sizes from 10⁻⁸ to 10; then MAFT searches "
+        "Up to 1\u202f000 rows of your data are compared, with perturbation sizes from 10⁻⁸ to 10; then MAFT searches "
         "three times "
         "with each size. It takes some seconds, half a minute with a slow model, and longer where the machine is busy."
     )

@@ -96,15 +96,13 @@ def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, An
     }
     return {
         **(cases if id_name else {}),
-        "Pair": st.column_config.NumberColumn(width="small", format="%d"),
+        "Pair": st.column_config.NumberColumn(width="small"),
         "Change": st.column_config.TextColumn(width=wide, help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),
         GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score gap")),
         DISTANCE: st.column_config.NumberColumn(format="%.1f %%", help=wording.explain("distance to the data")),
-        FOUND_AT: st.column_config.NumberColumn(
-            "Found at", format="%d", help="Rows evaluated when the pair was found."
-        ),
+        FOUND_AT: st.column_config.NumberColumn("Found at", help="Rows evaluated when the pair was found."),
     }
 
 

@@ -70,6 +70,6 @@ def column_config() -> dict[str, Any]:
             help="Of all variants of the person, those that are decided unlike most of them."
         ),
         ALIKE: st.column_config.NumberColumn(
-            format="%d", help="People of the data as near to one of the two as real people are to one another."
+            help="People of the data as near to one of the two as real people are to one another."
         ),
     }

@@ -223,12 +223,13 @@ def remedies(schema: Schema, scope: Scope) -> list[Remedy]:
     if len(found) > 1:
         state = {key: value for each in found for key, value in each.state.items()}
         n_new = math.prod(fewer.values())
-        found.insert(0, Remedy(f"All of these: {n_new:,} combinations instead of {n_variants:,}", state))
+        label = f"All of these: {wording.counted(n_new, 'combination')} instead of {wording.count(n_variants)}"
+        found.insert(0, Remedy(label, state))
     if n_variants > scope.max_variants:
         if len(counts) > 1:
             found += [Remedy(f"Only {name} for now", {"protected": [name]}) for name in counts]
         if n_variants <= MOST_VARIANTS:
-            found.append(Remedy(f"Compare all {n_variants:,}", {"max_variants": n_variants}))
+            found.append(Remedy(f"Compare all {wording.count(n_variants)}", {"max_variants": n_variants}))
     return found
 
 

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import streamlit as st
 
+from pages.shared.app import wording
+
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
+    from pandas.io.formats.style import Styler
 
 _HEAD_PIXELS = 37
+_MOST_CELLS = 4_000
+"""Of a table whose numbers are written one by one, at every rerun; a larger one has them as the browser writes them."""
+_SPACED_FROM = 1_000
+_IDENTIFIERS = frozenset({"Seed"})
+"""Columns of whole numbers that are names, not counts."""
 ROW_PIXELS = 35
 
 
@@ -25,7 +33,9 @@ def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int
         options: more of Streamlit's.
     """
     with _choosing(key):
-        event = st.dataframe(table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options)
+        event = st.dataframe(
+            spaced(table), hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options
+        )
     return next((row for row in event.selection.rows if row < len(table)), None)
 
 
@@ -49,7 +59,7 @@ def choose_row(
 
     with _choosing(key):
         st.dataframe(
-            table,
+            spaced(table),
             hide_index=True,
             key=key,
             on_select=tell,
@@ -67,6 +77,29 @@ def _choosing(key: str) -> Iterator[None]:
     with st.container(key=f"choose_{key}", gap=None):
         yield
         st.caption("Arrow keys go through the table, Space or Enter chooses a line.")
+
+
+def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
+    """The table with its whole numbers written as everywhere, ``26 847``; they sort, and are saved, as numbers.
+
+    A column that is given a format of its own keeps it.
+    """
+    from pandas.api.types import is_bool_dtype, is_integer_dtype
+
+    if table.shape[0] * table.shape[1] > _MOST_CELLS:
+        return table
+    frame = table if isinstance(table, pd.DataFrame) else table.to_pandas()
+    large = [
+        name
+        for name, column in frame.items()
+        if is_integer_dtype(column)
+        and not is_bool_dtype(column)
+        and name not in _IDENTIFIERS
+        and column.abs().max() >= _SPACED_FROM
+    ]
+    if not large or not frame.columns.is_unique or not frame.index.is_unique:
+        return table
+    return frame.style.format(wording.count, subset=large, na_rep="")
 
 
 def height(n_rows: int, most: int, row_pixels: int = ROW_PIXELS) -> int:

@@ -265,6 +265,7 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
         "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
         f"hatched and {theme.DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. "
         "Click on one to see it below.",
+        said=" ".join(summary(found, domain)),
         on_points=take,
     )
 
@@ -281,16 +282,16 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
         "Group": st.column_config.TextColumn(
             width=64, help=f"{theme.DISCRIMINATORY.symbol} clearly above everybody's share: the whole interval is"
         ),
-        "Conditions": st.column_config.TextColumn(width=390),
+        "Conditions": st.column_config.TextColumn(width=364),
         charts.SHARE: st.column_config.NumberColumn(
             f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=156
         ),
         charts.INTERVAL: st.column_config.TextColumn(width=128),
-        "Rows": st.column_config.NumberColumn(format="%d", width=64),
+        "Rows": st.column_config.NumberColumn(width=64),
         charts.PART: st.column_config.NumberColumn(
             "Of all", format="%.0f %%", help="Of all discriminatory rows, the part in this group.", width=70
         ),
-        charts.PAIRS: st.column_config.NumberColumn(format="%d", width=88),
+        charts.PAIRS: st.column_config.NumberColumn(width=96),
     }
     tables.choose_row(
         table,

@@ -121,7 +121,7 @@ def _columns(result: RuleResult) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
     return {
-        "Rank": number(format="%d", width=56),
+        "Rank": number(width=56),
         "Direction": text(width=96),
         "Group": text(width=330),
         "Favourable, %": number(format="%.1f", width=112, help="Of the group."),
@@ -129,7 +129,7 @@ def _columns(result: RuleResult) -> dict[str, Any]:
         "Score, points": number(format="%.1f", width=106),
         "Low": number(format="%.1f", width=60, help="Lower end of the interval; all intervals hold together."),
         "High": number(format="%.1f", width=60, help="Upper end of the interval."),
-        "Rows": number(format="%d", width=70),
+        "Rows": number(width=70),
         "Rows, %": number(format="%.1f", width=70),
         "Nearly the same as": text(width=120, help="The rank of the rule set that it is folded under."),
     }

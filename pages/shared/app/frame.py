@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
+from pages.shared import tables
 from pages.shared.app import closed, navigation, session, turns, wording
 from pages.shared.charts import kit
 
@@ -276,7 +277,12 @@ def _step_help(place: navigation.Place, following: navigation.Place, *, is_done:
 
 
 def chart(
-    figure: Figure, key: str, note: str = "", *, on_points: Callable[[list[Mapping[str, Any]]], None] | None = None
+    figure: Figure,
+    key: str,
+    note: str = "",
+    *,
+    said: str = "",
+    on_points: Callable[[list[Mapping[str, Any]]], None] | None = None,
 ) -> None:
     """Draw a figure in the look of the app.
 
@@ -284,9 +290,12 @@ def chart(
         figure: what is drawn.
         key: of the chart.
         note: under it, our own words.
+        said: what it shows, in a sentence, not escaped: read behind its title. Without it the names of its axes are.
         on_points: told what was clicked. A picture of its own for each choice, by its key: what was clicked before has
             no say in it.
     """
+    if said:
+        figure.layout.meta = said
     if on_points is None:
         st.plotly_chart(figure, key=key, config=kit.CONFIG, theme=None)
     else:
@@ -299,14 +308,16 @@ def chart(
         st.caption(note)
 
 
-def chart_with_table(figure: Figure, table: Callable[[], pd.DataFrame], key: str, note: str = "") -> None:
+def chart_with_table(
+    figure: Figure, table: Callable[[], pd.DataFrame], key: str, note: str = "", *, said: str = ""
+) -> None:
     """A chart and, folded under it, the same numbers as a table.
 
     Args:
-        figure, key, note: as in ``chart``.
+        figure, key, note, said: as in ``chart``.
         table: makes it.
     """
-    chart(figure, key, note)
+    chart(figure, key, note, said=said)
     folded_table(table, f"{key}_table")
 
 
@@ -337,4 +348,9 @@ def _draw_folded(
     if place.open:
         with place, boundary():
             content = table()
-            st.dataframe(content, hide_index=True, key=key, column_config=column_config and column_config(content))
+            st.dataframe(
+                tables.spaced(content),
+                hide_index=True,
+                key=key,
+                column_config=column_config and column_config(content),
+            )

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 _HEAD_PIXELS = 37
-_MOST_CELLS = 4_000
-"""Of a table whose numbers are written one by one, at every rerun; a larger one has them as the browser writes them."""
+_MOST_CELLS = 600
+_MOST_COLUMNS = 12
+"""Of a table whose cells are written one by one, at every rerun: half a millisecond a column. A larger one, as that of
+pairs, has its numbers as the browser writes them."""
 _SPACED_FROM = 1_000
 _IDENTIFIERS = frozenset({"Seed"})
 """Columns of whole numbers that are names, not counts."""
@@ -84,9 +86,10 @@ def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
 
     A column that is given a format of its own keeps it.
     """
-    from pandas.api.types import is_bool_dtype, is_integer_dtype
+    from pandas.api.types import is_bool_dtype, is_float_dtype, is_integer_dtype
 
-    if table.shape[0] * table.shape[1] > _MOST_CELLS:
+    n_rows, n_columns = table.shape
+    if n_rows * n_columns > _MOST_CELLS or n_columns > _MOST_COLUMNS:
         return table
     frame = table if isinstance(table, pd.DataFrame) else table.to_pandas()
     large = [
@@ -99,7 +102,13 @@ def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
     ]
     if not large or not frame.columns.is_unique or not frame.index.is_unique:
         return table
-    return frame.style.format(wording.count, subset=large, na_rep="")
+    fractions = [name for name, column in frame.items() if is_float_dtype(column)]
+    return frame.style.format(wording.count, subset=large, na_rep="").format(_fraction, subset=fractions, na_rep="")
+
+
+def _fraction(value: float) -> str:
+    """As the browser writes a number without a format of its own."""
+    return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 def height(n_rows: int, most: int, row_pixels: int = ROW_PIXELS) -> int:

@@ -21,6 +21,7 @@ def test_large_whole_numbers_are_written_as_everywhere() -> None:
         assert f">26{THIN_SPACE}847<" in html
         assert f">1{THIN_SPACE}000<" in html
         assert ">123456<" in html, "a seed is a name"
+        assert ">0.5<" in html, "what is no count is written as before"
 
 
 def test_a_table_without_large_numbers_and_a_huge_one_are_left_alone() -> None:

@@ -137,7 +137,12 @@ def _draw_pair(store: RunStore, review: Review, first: RunRecord, second: RunRec
     st.html(f'<div style="display:flex;gap:1rem;flex-wrap:wrap">{_heads(store, review, pair)}</div>')
     key = (first.id, second.id, *shares, theme.is_dark())
     figure = kept("certify_pair", key, lambda: certification_charts.shares_chart(rows, "What is proved, side by side"))
-    frame.chart_with_table(figure, lambda: certification_charts.shares_table(rows), "certify_pair_shares")
+    frame.chart_with_table(
+        figure,
+        lambda: certification_charts.shares_table(rows),
+        "certify_pair_shares",
+        said=certification_charts.shares_text(rows),
+    )
     st.dataframe(difference_table(shares[0], shares[1]), hide_index=True, key="certify_difference")
     _draw_curves(pair, names)
     with st.expander("Settings side by side", expanded=bool(differing)):

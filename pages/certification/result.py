@@ -173,7 +173,12 @@ def _charts(run: RunRecord, shares: Shares, results: Results) -> None:
             (run.id, shares, theme.is_dark()),
             lambda: certification_charts.shares_chart(rows, "Proved and undecided"),
         )
-        frame.chart_with_table(figure, lambda: certification_charts.shares_table(rows), "certify_shares_chart")
+        frame.chart_with_table(
+            figure,
+            lambda: certification_charts.shares_table(rows),
+            "certify_shares_chart",
+            said=certification_charts.shares_text(rows),
+        )
     with right:
         live.draw_curve(run, results)
 

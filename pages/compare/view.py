@@ -173,7 +173,11 @@ def _draw_curves(comparison: Comparison, name: str) -> None:
     key = (id(comparison), name, by, is_log, theme.is_dark())
     figure = kept("compare_figure", key, lambda: charts.found_curves(comparison.techniques, by, is_log=is_log))
     frame.chart_with_table(
-        figure, lambda: charts.found_table(comparison.techniques, by), "compare_curves", _curve_note(comparison, by)
+        figure,
+        lambda: charts.found_table(comparison.techniques, by),
+        "compare_curves",
+        _curve_note(comparison, by),
+        said=next(iter(compare_words.conclusions(comparison)), ""),
     )
 
 

@@ -209,7 +209,12 @@ def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
     y = kit.rows(names, autorange=True)
     chart = kit.chart(f"Decisions on the {rows} of your data", [bars], x, y, 130 + 44 * len(table))
     twin = table.assign(**{"Share of rows": texts}).rename(columns={"Share of rows": f"Share of {rows}"})
-    frame.chart_with_table(chart, lambda: twin, key="class_shares")
+    frame.chart_with_table(
+        chart,
+        lambda: twin,
+        key="class_shares",
+        said="; ".join(map(": ".join, zip(table["Decision"], texts, strict=True))),
+    )
 
 
 def show_facts(card: Mapping[str, Any], schema: Schema) -> None:

@@ -163,10 +163,15 @@ def draw(run: RunRecord, domain: Domain, people: FloatArray, names: Decisions) -
     found = questions.remembered(run.config, Shap(people)) or _ask(run, people)
     if found is None:
         return
-    st.markdown(wording.markdown(shap_sentence(found, domain, people, names)))
+    said = shap_sentence(found, domain, people, names)
+    st.markdown(wording.markdown(said))
     note = method_note(found, _target(names))
     frame.chart_with_table(
-        shap_chart(found, domain, people, _target(names)), lambda: shap_table(found, domain, people), "shap", note
+        shap_chart(found, domain, people, _target(names)),
+        lambda: shap_table(found, domain, people),
+        "shap",
+        note,
+        said=said,
     )
 
 

@@ -385,7 +385,9 @@ def _draw_chart(entries: Sequence[Entry]) -> None:
         f"Further left discriminates less, further up is more accurate; bars are 95 % intervals{baselines}. The dotted "
         "line joins the models that no other one beats in both."
     )
-    frame.chart_with_table(figure, lambda: charts.pareto_table(found, name), "retrain_pareto_chart", note)
+    frame.chart_with_table(
+        figure, lambda: charts.pareto_table(found, name), "retrain_pareto_chart", note, said=lead_text(entries)
+    )
 
 
 def points_of(entries: Sequence[Entry], of: str) -> list[Point]:

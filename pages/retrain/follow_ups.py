@@ -216,7 +216,7 @@ def draw_maps(measured: FollowUps) -> None:
     figure = kept(
         "retrain_shares", key, lambda: certification_charts.shares_chart(rows, "Certified, undecided, falsified")
     )
-    frame.chart(figure, "retrain_proved")
+    frame.chart(figure, "retrain_proved", said=certification_charts.shares_text(rows))
     st.dataframe(comparison.difference_table(first, second), hide_index=True, key="retrain_proved_table")
     seconds = runs[0].config.budget.max_seconds
     limit = f", {wording.number(seconds)} s each" if seconds else ""

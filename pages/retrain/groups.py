@@ -49,7 +49,13 @@ def draw(run: RunRecord, changes: Changes | None) -> None:
     )
     if len(shown) < len(moved):
         note += f" The {len(shown)} of {len(moved)} groups with the largest changes are drawn; the table has all."
-    frame.chart_with_table(figure, lambda: moved_table(moved, groups), "retrain_moved_chart", note)
+    frame.chart_with_table(
+        figure,
+        lambda: moved_table(moved, groups),
+        "retrain_moved_chart",
+        note,
+        said="" if is_of_texts else moved_text(groups),
+    )
     _draw_figures(run, changes)
 
 
@@ -142,7 +148,13 @@ def _draw_figures(run: RunRecord, changes: Changes) -> None:
         lambda: charts.dumbbells(lines[:_MAX_RATES], title, "Favourable, % of the group", is_from_zero=True),
     )
     note = "" if len(lines) <= _MAX_RATES else f"The {_MAX_RATES} largest changes are drawn; the table has all groups."
-    frame.chart_with_table(figure, lambda: retrain_numbers.table(lines, "Group"), "retrain_rates_chart", note)
+    frame.chart_with_table(
+        figure,
+        lambda: retrain_numbers.table(lines, "Group"),
+        "retrain_rates_chart",
+        note,
+        said=retrain_numbers.lines_text(lines[:_MAX_RATES]),
+    )
 
 
 def rate_lines(before: GroupTable, after: GroupTable, schema: Schema) -> list[Line]:

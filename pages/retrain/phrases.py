@@ -129,6 +129,16 @@ _HELPS = {
 }
 
 
+def lines_text(lines: Sequence[Line]) -> str:
+    """The figures in words, as a chart of them is read: ``Accuracy: 93.9 % before, 93.3 % after.``"""
+    return " ".join(
+        f"{line.name}: "
+        + ", ".join(f"{one.short} {when}" for one, when in ((line.before, "before"), (line.after, "after")) if one)
+        + "."
+        for line in lines
+    )
+
+
 def table(lines: Sequence[Line], first: str) -> pd.DataFrame:
     """The twin of a chart: one line a figure; columns that nobody fills are left out.
 

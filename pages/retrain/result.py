@@ -157,10 +157,10 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
     with frame.wrapping("retrain_numbers", is_wide=True):
         left, right = st.columns(2)
     with left:
-        frame.chart(left_figure, "retrain_quality_chart")
+        frame.chart(left_figure, "retrain_quality_chart", said=phrases.lines_text(quality))
     with right:
         if shares:
-            frame.chart(right_figure, "retrain_discrimination_chart")
+            frame.chart(right_figure, "retrain_discrimination_chart", said=phrases.lines_text(shares))
         else:
             st.caption(f"{right_title}: there was nothing to measure it on.")
     st.dataframe(

@@ -76,7 +76,13 @@ def _draw_worst(run: RunRecord, worst: WorstRuleSet | None) -> None:
             "other terms of its category. The term was found on texts that are not held out, and is scored on those "
             "that are, each sentence once, with a 95 % interval over sentences."
         )
-    frame.chart_with_table(figure, lambda: retrain_numbers.table(lines, "Group"), "retrain_worst_chart", note)
+    frame.chart_with_table(
+        figure,
+        lambda: retrain_numbers.table(lines, "Group"),
+        "retrain_worst_chart",
+        note,
+        said=" ".join(worst_texts(worst, others)),
+    )
 
 
 def worst_lines(worst: WorstRuleSet) -> list[Line]:
@@ -137,7 +143,13 @@ def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, Rul
         "that above."
     )
     if lines:
-        frame.chart_with_table(figure, lambda: retrain_numbers.table(lines, "Group"), "retrain_rules_chart", note)
+        frame.chart_with_table(
+            figure,
+            lambda: retrain_numbers.table(lines, "Group"),
+            "retrain_rules_chart",
+            note,
+            said=retrain_numbers.lines_text(lines),
+        )
     st.html(rules_cards.STYLE)
     with frame.wrapping("retrain_rules", is_wide=True):
         places = st.columns(2, gap="medium")

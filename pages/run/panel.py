@@ -219,7 +219,8 @@ def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
     )
     key = (stand, by, theme.is_dark())
     figure = kept("growing", key, lambda: run_charts.growing_curve(curves, by))
-    frame.chart_with_table(figure, lambda: run_charts.growing_table(curves), "growing")
+    said = " ".join(f"{curve.name}: {curve.end_text()}." for curve in curves)
+    frame.chart_with_table(figure, lambda: run_charts.growing_table(curves), "growing", said=said)
 
 
 def _curves(store: RunStore, records: list[RunRecord]) -> list[Curve]:
@@ -299,7 +300,7 @@ def _draw_estimate(record: RunRecord) -> None:
     if len(points) > 1:
         name = f"settling_{record.id}"
         figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: run_charts.settling_curve(points, what))
-        frame.chart_with_table(figure, lambda: run_charts.settling_table(points), name)
+        frame.chart_with_table(figure, lambda: run_charts.settling_table(points), name, said=f"{text}; {drawn}")
 
 
 def _draw_count(record: RunRecord) -> None:
@@ -354,12 +355,14 @@ def _draw_groups(review: Review, record: RunRecord) -> None:
     names = decisions_of(models.as_of(review, record))
     shares = dict(zip(score.groups, score.shares, strict=True))
     st.header("Group score", anchor=False)
+    apart = f"{100 * score.score:.1f} percentage points"
+    said = f"The largest and the smallest share of favourable decisions lie {apart} apart."
     st.markdown(
-        f"The largest and the smallest share of favourable decisions lie **{100 * score.score:.1f} percentage "
-        "points** apart. Every group is made of the same people drawn at random; only the protected values differ."
+        f"{said.replace(apart, f'**{apart}**')} Every group is made of the same people drawn at random; only the "
+        "protected values differ."
     )
     favourable = names.name(names.favourable or 0)
     key = (record.id, favourable, theme.is_dark())
     figure = kept(f"groups_{record.id}", key, lambda: run_charts.group_bars(shares, favourable))
     note = "" if len(shares) <= run_charts.MAX_GROUPS else f"The highest and the lowest of {len(shares)} groups."
-    frame.chart_with_table(figure, lambda: run_charts.group_table(shares), f"groups_{record.id}", note)
+    frame.chart_with_table(figure, lambda: run_charts.group_table(shares), f"groups_{record.id}", note, said=said)

@@ -62,6 +62,10 @@ def test_a_line_is_chosen_by_space_and_by_enter(app: AppPage, review: Review) ->
 def test_a_table_with_a_marked_line_keeps_the_focus_when_another_is_chosen(app: AppPage, review: Review) -> None:
     app.goto("where", review=review.id)
     expect(app.page.get_by_role("heading", name="Group 1", exact=True)).to_be_visible()
+    chart = app.page.get_by_test_id("stPlotlyChart").first
+    picture = chart.get_by_role("img", name=re.compile("^Where the model discriminates, among rows of the data. ▲ For"))
+    expect(picture).to_have_count(1)
+    assert chart.aria_snapshot().count("img") == 1 + chart.get_by_role("button").count(), "its ticks are not read"
     app.tab_to("cell", most=60)
     app.press("ArrowDown")
     second = app.focused()

@@ -223,7 +223,7 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
             f" {n_drawn} of {n_groups} groups are drawn, those with the highest and the lowest rates; the table has "
             "all."
         )
-    layout.chart(chart, "figures_rates_chart", note)
+    layout.chart(chart, "figures_rates_chart", note, said=phrases.verdict_sentence(table, schema))
     layout.folded_table(lambda: charts.figures_frame(table, schema), "figures_rates_table", column_config=_formats)
     for text in phrases.notes(table, schema):
         st.markdown(wording.markdown(text))

@@ -244,6 +244,7 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
         f"rules_dots_{run.id}_{hash((positions.tobytes(), chosen)) & 0xFFFFFFFF:x}",
         f"Left: the share with the favourable outcome in the group and of {rules_words.others(result)}. Right: by how "
         f"many points they differ, {sure}. Click on a line to open it.",
+        said=rules_words.group_sentence(result, int(positions[0])) if len(positions) else "",
         on_points=take,
     )
     frame.folded_table(lambda: charts.dot_table(result, positions), "rules_dots_twin")

@@ -191,12 +191,13 @@ def _figures(review: Review, counts: ThresholdCounts, settings: ThresholdSetting
     names = kept("threshold_names", key, lambda: charts.names_of(counts, schema))
     lines = kept("threshold_curves", key, lambda: charts.curves(counts, names))
     chart = charts.threshold_chart(counts, lines, position, favourable, decisions_of(review).name(1))
+    cost = phrases.cost_sentence(counts, counts.cost(position), favourable)
     left, right = st.columns([5, 2])
     with right:
         _tiles(counts, then, position)
     with left:
-        layout.chart(chart, "threshold_chart", _note(counts))
-    st.markdown(wording.markdown(phrases.cost_sentence(counts, counts.cost(position), favourable)))
+        layout.chart(chart, "threshold_chart", _note(counts), said=cost)
+    st.markdown(wording.markdown(cost))
     st.markdown(wording.markdown(phrases.found_sentence(counts)))
     _table(phrases.rates_title(counts, position), charts.rates_frame(counts, now, then, position, names), "rates")
     if counts.has_labels:

@@ -1,6 +1,6 @@
 """What the browser does for people who go by keyboard or hear the page: lines of tables are chosen by Space and Enter,
-the focus comes to a new page's heading and stays where it was, what happens is announced, and names of controls are
-plain text.
+the focus comes to a new page's heading and stays where it was, what happens is announced, names of controls are plain
+text, and a chart is one picture with a name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 _FRONT = Path(__file__).parent / "front"
-_SCRIPTS = ("rows", "focus", "voice", "names", "mount")
+_SCRIPTS = ("rows", "focus", "voice", "names", "charts", "mount")
 """Parts of one script, in this order."""
 
 STYLE = """

@@ -71,6 +71,12 @@ def _part_bars(names: Sequence[str], rows: Sequence[Shares], meaning: theme.Mean
     )
 
 
+def shares_text(rows: Mapping[str, Shares]) -> str:
+    """The shares in a sentence a row."""
+    words = ("{} certified", "{} falsified", "{} undecided")
+    return " ".join(f"{name}: {', '.join(map(str.format, words, shares.texts))}." for name, shares in rows.items())
+
+
 def shares_table(rows: Mapping[str, Shares]) -> pd.DataFrame:
     """The shares as a table, one line a row, as they are written."""
     lines = [[name, *shares.texts] for name, shares in rows.items()]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from pages.shared.app import theme
+from pages.shared.app import theme, wording
 from pages.shared.charts import kit
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ class Curve:
 
     name: str
     progress: pd.DataFrame
+
+    def end_text(self) -> str:
+        """Where it stands: ``1 235 found among 39 720 rows evaluated``."""
+        last = self.progress.iloc[-1]
+        return f"{wording.count(last.n_found)} found among {wording.counted(last.evaluations, 'row')} evaluated"
 
 
 def growing_curve(curves: Sequence[Curve], by: str = "evaluations", wanted: str = "Pairs found") -> Figure:

@@ -103,7 +103,8 @@ def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
     if not large or not frame.columns.is_unique or not frame.index.is_unique:
         return table
     fractions = [name for name, column in frame.items() if is_float_dtype(column)]
-    return frame.style.format(wording.count, subset=large, na_rep="").format(_fraction, subset=fractions, na_rep="")
+    written = frame.style.format(na_rep="")
+    return written.format(wording.count, subset=large, na_rep="").format(_fraction, subset=fractions, na_rep="")
 
 
 def _fraction(value: float) -> str:

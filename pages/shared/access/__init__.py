@@ -22,7 +22,8 @@ STYLE = """
   pointer-events: none; padding: 0 0.6rem 0 0; background: light-dark(#FFFFFF, #14171B);}
 [class*="st-key-choose_"] > :last-child p {font-size: 0.8rem; line-height: 1rem;}
 [class*="st-key-choose_"]:not([data-by-key]) > :last-child {clip-path: inset(50%); height: 1px; overflow: hidden;}
-[data-testid="stMain"] h1:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: 2px;}
+[data-testid="stMain"] h1:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: -3px;
+  width: fit-content; padding-left: 0.4rem; padding-right: 0.4rem;}
 </style>
 """
 

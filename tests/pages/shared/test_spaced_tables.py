@@ -11,7 +11,13 @@ from pages.shared.app.wording import THIN_SPACE
 
 def test_large_whole_numbers_are_written_as_everywhere() -> None:
     table = pd.DataFrame(
-        {"Rows": [26847, 12], "Found": pd.array([1000, None], dtype="Int64"), "Seed": [123456, 1], "Share": [0.5, 1e6]}
+        {
+            "Rows": [26847, 12],
+            "Found": pd.array([1000, None], dtype="Int64"),
+            "Seed": [123456, 1],
+            "Share": [0.5, 1e6],
+            "Note": ["x", None],
+        }
     )
     for given in (table, tables.arrow(table)):
         written = tables.spaced(given)
@@ -21,6 +27,7 @@ def test_large_whole_numbers_are_written_as_everywhere() -> None:
         assert f">26{THIN_SPACE}847<" in html
         assert f">1{THIN_SPACE}000<" in html
         assert ">123456<" in html, "a seed is a name"
+        assert "nan" not in html.casefold()
         assert ">0.5<" in html, "what is no count is written as before"
 
 

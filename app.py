@@ -5,7 +5,7 @@ import streamlit as st
 from fairness_engine.errors import StaleReviewError
 from pages.shared import access
 from pages.shared.access import announced
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import frame, navigation, paper, session
 from pages.shared.app.kept import kept
 from pages.shared.review import changes
 
@@ -19,7 +19,7 @@ def main() -> None:
     page = st.navigation(list(scripts.values()), position="hidden")
     title = f"{page.title} · Evenhand"
     st.set_page_config(page_title=title, page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
-    st.html(frame.STYLE + access.STYLE)
+    st.html(frame.STYLE + access.STYLE + paper.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
     with frame.rerun():
         with frame.boundary():
@@ -28,6 +28,7 @@ def main() -> None:
             access.arrive(page.url_path)
             frame.menu(scripts)
             announced.draw()
+            paper.head(session.current_review())
         with frame.boundary():
             page.run()
 

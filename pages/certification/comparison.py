@@ -11,6 +11,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.runs.kinds import CERTIFY
+from pages.shared import tables
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts
@@ -143,12 +144,11 @@ def _draw_pair(store: RunStore, review: Review, first: RunRecord, second: RunRec
         "certify_pair_shares",
         said=certification_charts.shares_text(rows),
     )
-    st.dataframe(difference_table(shares[0], shares[1]), hide_index=True, key="certify_difference")
+    tables.show(difference_table(shares[0], shares[1]), key="certify_difference")
     _draw_curves(pair, names)
     with st.expander("Settings side by side", expanded=bool(differing)):
-        st.dataframe(
+        tables.show(
             settings_table(first, second),
-            hide_index=True,
             key="certify_settings",
             column_config={"": st.column_config.TextColumn(width=36)},
         )

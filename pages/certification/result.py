@@ -99,7 +99,7 @@ STYLE = f"""
 .eh-claim b {{font-size:1.2rem}}
 .eh-level {{border-radius:0.9rem;padding:0.05rem 0.6rem;font-size:0.85rem;text-align:center;opacity:0.9}}
 .st-key-certify_summary {{min-height: 27rem}}
-@media (max-width: 900px) {{.eh-claim {{grid-template-columns:1.4rem 1fr}} .eh-claim
+@media screen and (max-width: 900px) {{.eh-claim {{grid-template-columns:1.4rem 1fr}} .eh-claim
     > :last-child {{grid-column:1 / -1}}}}
 </style>
 {share_bar.STYLE}

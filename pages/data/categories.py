@@ -9,6 +9,7 @@ import streamlit as st
 from fairness_engine.data.corrections import add_category
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
+from pages.shared import tables
 from pages.shared.app import frame, wording
 from pages.shared.review import dataset
 
@@ -44,9 +45,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
         names = [column.name for column in listed]
         name = st.selectbox("Column", names, key="label_column")
         turn = st.session_state.get("columns_turn", 0)
-        edited = st.data_editor(
+        edited = tables.edit(
             columns.category_table(table, listed[names.index(name)]),
-            hide_index=True,
             disabled=["Code", "Rows"],
             column_config={
                 "Used": st.column_config.CheckboxColumn(

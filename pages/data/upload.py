@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import dataset as data_files
@@ -144,9 +144,8 @@ def edit_columns(review: Review, table: Table) -> None:
     if base_key not in st.session_state:
         st.session_state[base_key] = columns.columns_table(table, schema)
     base = st.session_state[base_key]
-    edited = st.data_editor(
+    edited = tables.edit(
         base,
-        hide_index=True,
         disabled=["Column", "Values", "Missing"],
         column_config=_column_config(),
         placeholder="",
@@ -227,7 +226,7 @@ def show_preview(table: Table, dataset: Dataset) -> None:
     }
     if dataset.labels is not None and dataset.schema.label:
         shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
-    st.dataframe(pd.DataFrame(shown), hide_index=True, key="preview")
+    tables.show(pd.DataFrame(shown), key="preview")
     if len(inputs) < len(dataset.schema.inputs):
         st.caption(
             f"The first {len(inputs)} of {wording.count(len(dataset.schema.inputs))} columns that the model takes."

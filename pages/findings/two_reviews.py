@@ -17,6 +17,7 @@ from fairness_engine.runs.adoption import lineage
 from fairness_engine.runs.pair_fates import MAX_PAIRS, Fates
 from fairness_engine.telling.wording import bounded_share
 from pages.findings import cards
+from pages.shared import tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.pairs.table import DISTANCE, FOUND_AT, pair_frame
@@ -374,7 +375,7 @@ def _draw_examples(review: Review, found: PeopleFound, side: int, positions: np.
         config = store.run(run_id).config
         pairs = store.pairs(run_id, int(shown[-1]) + 1)
         table = pair_frame(Domain(config.schema, config.scope), pairs, decisions_of(review), shown)
-        st.dataframe(table.drop(columns=[DISTANCE, FOUND_AT]), hide_index=True, key=f"examples_{title}_{run_id}")
+        tables.show(table.drop(columns=[DISTANCE, FOUND_AT]), key=f"examples_{title}_{run_id}")
         st.page_link(
             navigation.PAIRS.path,
             label="All pairs of this search",

@@ -13,6 +13,7 @@ import streamlit as st
 from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import EvenhandError, SettingError
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
+from pages.shared import tables
 from pages.shared.app import frame, session, uploads, wording
 from pages.shared.review import dataset, model_fit
 
@@ -259,9 +260,8 @@ def _ask_names(review: Review, schema: Schema, inputs: Sequence[Mapping[str, Any
             "How it was matched": [each.get("how") or "not matched" for each in inputs],
         }
     )
-    edited = st.data_editor(
+    edited = tables.edit(
         table,
-        hide_index=True,
         disabled=["Model's input", "Category", "How it was matched"],
         column_config={"Column": st.column_config.SelectboxColumn(options=list(schema.names), width=220)},
         height=min(420, 38 + 35 * len(table)),
@@ -302,9 +302,8 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
                 review, layout=replace(said, names=schema.layout.names), model_input=ModelInput.AUTO
             )
             st.rerun()
-    edited = st.data_editor(
+    edited = tables.edit(
         _order_table(names, schema),
-        hide_index=True,
         disabled=["Input"],
         column_config={
             "Place": st.column_config.NumberColumn(min_value=1, max_value=len(names), step=1, width=80),
@@ -342,7 +341,7 @@ def _show_ways(ways: Sequence[Mapping[str, Any]]) -> None:
             "AUC on your labels": [f"{way['auc']:.3f}" for way in ways],
         }
     )
-    st.dataframe(table, hide_index=True, key="ways")
+    tables.show(table, key="ways")
 
 
 def _way_text(way: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.runs import kinds
 from pages.model import reading
+from pages.shared import tables
 from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.charts import kit
 from pages.shared.people.decisions import Decisions, decisions_under
@@ -262,7 +263,7 @@ def show_rows(card: Mapping[str, Any], schema: Schema) -> None:
     for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
         place.markdown(f"**Person {number}**: {wording.markdown(answer_text(row, card, names))}")
     table = reading.received_table(card)
-    st.dataframe(table, hide_index=True, key="sample_rows", height=min(460, 38 + 35 * len(table)))
+    tables.show(table, key="sample_rows", height=min(460, 38 + 35 * len(table)))
 
 
 def answer_text(row: Mapping[str, Any], card: Mapping[str, Any], names: Decisions) -> str:

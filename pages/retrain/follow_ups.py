@@ -217,7 +217,7 @@ def draw_maps(measured: FollowUps) -> None:
         "retrain_shares", key, lambda: certification_charts.shares_chart(rows, "Certified, undecided, falsified")
     )
     frame.chart(figure, "retrain_proved", said=certification_charts.shares_text(rows))
-    st.dataframe(comparison.difference_table(first, second), hide_index=True, key="retrain_proved_table")
+    tables.show(comparison.difference_table(first, second), key="retrain_proved_table")
     seconds = runs[0].config.budget.max_seconds
     limit = f", {wording.number(seconds)} s each" if seconds else ""
     st.caption(
@@ -316,7 +316,7 @@ def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
     before, after = measured.both
     used = results.retrained.technique if results.retrained else ""
     st.markdown(wording.markdown(search_text(used, before)))
-    st.dataframe(searches_table(before, after), hide_index=True, key="retrain_searches")
+    tables.show(searches_table(before, after), key="retrain_searches")
     st.caption(
         "A search goes where it finds pairs, so it may find as many in a model that discriminates far less: these "
         "counts are no shares of people. "

@@ -19,6 +19,7 @@ from pages.retrain import charts
 from pages.retrain import phrases as retrain_numbers
 from pages.retrain.charts import BETTER, WORSE, Moved
 from pages.retrain.phrases import AFTER, BEFORE, Figure, Line
+from pages.shared import tables
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.kept import kept
 
@@ -118,9 +119,8 @@ def _draw_figures(run: RunRecord, changes: Changes) -> None:
         return
     st.header("Group figures", anchor=False)
     pairs = list(zip(reports[0].tables, reports[1].tables, strict=True))
-    st.dataframe(
+    tables.show(
         summary_table(pairs),
-        hide_index=True,
         key="retrain_group_figures",
         height="content",
         column_config={

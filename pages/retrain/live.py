@@ -12,6 +12,7 @@ from fairness_engine.runs.kinds import RETRAIN
 from pages.retrain import phrases as retrain_texts
 from pages.retrain import rounds
 from pages.retrain.rounds import Rounds
+from pages.shared import tables
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import of_kind
@@ -164,9 +165,8 @@ def _standing_of_several(runs: Sequence[RunRecord], names: Sequence[str]) -> Non
     n_ended = sum(not run.is_active for run in runs)
     done = sum(what_is_left(run).done if run.is_active else 1.0 for run in runs) / len(runs)
     st.progress(min(1.0, done), text=f"{n_ended} of {len(runs)} strategies have ended")
-    st.dataframe(
+    tables.show(
         standing_table(runs, names),
-        hide_index=True,
         key="retrain_standing",
         column_config={
             "Best: accuracy": st.column_config.TextColumn(help=f"{_BEST} On the rows that choose among models."),
@@ -236,7 +236,7 @@ def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> 
         frame.chart_with_table(figure, lambda: rounds.rounds_chart_table(told), key, note)
         return
     frame.chart(figure, key, note)
-    st.dataframe(rounds.rounds_chart_table(told), hide_index=True, key=f"{key}_lines")
+    tables.show(rounds.rounds_chart_table(told), key=f"{key}_lines")
 
 
 def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
@@ -255,4 +255,4 @@ def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str
     with right:
         frame.chart(accuracy, f"{key}_accuracy")
     with st.expander("The epochs as a table"):
-        st.dataframe(rounds.epochs_table(run), hide_index=True, key=f"{key}_epoch_table")
+        tables.show(rounds.epochs_table(run), key=f"{key}_epoch_table")

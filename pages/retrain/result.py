@@ -14,6 +14,7 @@ from fairness_engine.store.records import VersionState
 from pages.retrain import charts, follow_ups, groups, live, phrases, rules, versions
 from pages.retrain.phrases import Headline
 from pages.retrain.rounds import Rounds
+from pages.shared import tables
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import models
@@ -163,9 +164,8 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
             frame.chart(right_figure, "retrain_discrimination_chart", said=phrases.lines_text(shares))
         else:
             st.caption(f"{right_title}: there was nothing to measure it on.")
-    st.dataframe(
+    tables.show(
         phrases.table([*quality, *phrases.named_shares(shares)], "Figure"),
-        hide_index=True,
         key="retrain_numbers_table",
         column_config=phrases.column_helps(phrases.HELP if is_of_texts else ""),
     )

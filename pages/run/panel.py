@@ -13,6 +13,7 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import SEARCH, Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.run import replay
+from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, turns, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import run_charts, share_bar
@@ -266,7 +267,7 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
     if active:
         done = sum(what_is_left(record).done for record in records if record.is_active) + len(records) - len(active)
         st.progress(done / len(records), text=f"{len(records) - len(active)} of {len(records)} runs have ended")
-    st.dataframe(comparison_table(records), hide_index=True, key="comparison")
+    tables.show(comparison_table(records), key="comparison")
     for record in records:
         models.say_settings(record.config, phrases.run_title(record.config))
     for record in records:
@@ -345,7 +346,7 @@ def _draw_split(record: RunRecord) -> None:
         "Directed search starts from people who were found, undirected search from everybody tried; both negate one "
         "condition of the explanation."
     )
-    st.dataframe(split_table(split), hide_index=True, key=f"split_{record.id}")
+    tables.show(split_table(split), key=f"split_{record.id}")
 
 
 def _draw_groups(review: Review, record: RunRecord) -> None:

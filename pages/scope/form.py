@@ -10,6 +10,7 @@ import streamlit as st
 
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.oracle.domain import Scope
+from pages.shared import tables
 from pages.shared.app import wording
 from pages.shared.people.decisions import has_threshold, threshold_note
 
@@ -97,9 +98,8 @@ def ask_limits(schema: Schema, scope: Scope | None) -> dict[str, tuple[float, fl
         st.caption("No attribute is a number, so there is no range to narrow.")
         return {}
     number = st.column_config.NumberColumn
-    edited = st.data_editor(
+    edited = tables.edit(
         table,
-        hide_index=True,
         disabled=["Attribute", "Smallest", "Largest"],
         column_config={"From": number("Search from", format="%g"), "To": number("Search to", format="%g")},
         key="limits",

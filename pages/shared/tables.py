@@ -1,4 +1,4 @@
-"""Tables of which a line is chosen: clicked, or marked from elsewhere."""
+"""Tables, on the screen and on paper; a line of some is chosen: clicked, or marked from elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from pages.shared.app import wording
+from pages.shared.app import paper, wording
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,29 @@ _IDENTIFIERS = frozenset({"Seed"})
 ROW_PIXELS = 35
 
 
+def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
+    """Draw a table without its index.
+
+    Args:
+        table: what is shown.
+        key: of the table.
+        options: more of Streamlit's.
+
+    Returns:
+        What is chosen in it, where the options ask for that.
+    """
+    event = st.dataframe(spaced(table), hide_index=True, key=key, **options)
+    paper.table(table, options.get("column_config"), options.get("column_order"))
+    return event
+
+
+def edit(table: pd.DataFrame, key: str, **options: Any) -> pd.DataFrame:
+    """Draw a table that is corrected in place; the table as it stands."""
+    edited = st.data_editor(table, hide_index=True, key=key, **options)
+    paper.table(edited, options.get("column_config"), options.get("column_order"))
+    return edited
+
+
 def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int | None:
     """Draw a table; the line that was clicked.
 
@@ -35,9 +58,7 @@ def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int
         options: more of Streamlit's.
     """
     with _choosing(key):
-        event = st.dataframe(
-            spaced(table), hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options
-        )
+        event = show(table, key, on_select="rerun", selection_mode="single-row", **options)
     return next((row for row in event.selection.rows if row < len(table)), None)
 
 
@@ -60,10 +81,9 @@ def choose_row(
             take(rows[0])
 
     with _choosing(key):
-        st.dataframe(
-            spaced(table),
-            hide_index=True,
-            key=key,
+        show(
+            table,
+            key,
             on_select=tell,
             selection_mode="single-row",
             selection_default={"selection": {"rows": list(chosen)}} if chosen else None,

@@ -194,9 +194,8 @@ def _table(review: Review, group: LinkedGroup, found: GroupRows, asked: Asked | 
     key = (group.run.id, group.position, found.dataset.source_hash, asked is None)
     table = kept("group_table", key, lambda: _frame(review, found.dataset, shown, asked))
     digits = 3 if asked is None or not len(shown) else score_digits([float(np.median(np.abs(asked.of(shown)[0])))])
-    st.dataframe(
+    tables.show(
         table,
-        hide_index=True,
         height=tables.height(len(shown), _TABLE_HEIGHT),
         key=f"group_rows_{group.run.id}_{group.position}",
         column_config={

@@ -26,6 +26,7 @@ from pages.groups.texts import form as text_form
 from pages.groups.texts import sentences
 from pages.groups.thresholds import view as thresholds_view
 from pages.groups.two_attributes import view as group_matrix
+from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import kit
@@ -134,7 +135,7 @@ def draw_themis(result: RuleResult, themis: Themis | None) -> None:
         return
     st.header("The two extremes beside it (THEMIS)", anchor=False)
     st.markdown(wording.markdown(sentence(themis)))
-    st.dataframe(table(result, themis), hide_index=True, key="rules_themis")
+    tables.show(table(result, themis), key="rules_themis")
 
 
 def sentence(themis: Themis) -> str:

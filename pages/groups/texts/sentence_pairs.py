@@ -145,6 +145,6 @@ def style() -> str:
   border-top: 1px solid {theme.faint()}; overflow-wrap: anywhere; line-height: 1.6}}
 .eh-pair p {{margin: 0}}
 .eh-verdict {{font-size: 0.92rem; margin-bottom: 0.25rem !important}}
-@media (max-width: 800px) {{.eh-pair {{grid-template-columns: 1fr}}}}
+@media screen and (max-width: 800px) {{.eh-pair {{grid-template-columns: 1fr}}}}
 </style>
 """

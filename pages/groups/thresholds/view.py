@@ -17,7 +17,7 @@ from fairness_engine.groups.figures.thresholds import ThresholdCounts, Threshold
 from fairness_engine.groups.rule_sets.settings import Edges
 from fairness_engine.model_process.questions import CountThresholds
 from pages.groups.thresholds import charts, phrases
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame as layout
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -247,7 +247,7 @@ def _tiles(counts: ThresholdCounts, then: GroupTable, position: int) -> None:
 def _table(title: str, frame: pd.DataFrame, name: str) -> None:
     """A table of groups under its title."""
     st.markdown(f"**{wording.markdown(title)}**")
-    st.dataframe(frame, hide_index=True, key=f"threshold_{name}", column_config=_formats(frame))
+    tables.show(frame, key=f"threshold_{name}", column_config=_formats(frame))
 
 
 def _formats(frame: pd.DataFrame) -> dict[str, object]:

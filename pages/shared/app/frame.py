@@ -36,10 +36,18 @@ _LOG_BYTES = 1_000_000
 
 STYLE = """
 <style>
-.block-container {padding-top: 2.6rem; padding-bottom: 4rem; max-width: 82rem;}
+.block-container {padding-top: 0; padding-bottom: 4rem; max-width: 82rem;}
 @media (max-width: 1300px) {.block-container {padding-left: 2.2rem; padding-right: 2.2rem;}}
+[data-testid="stHeader"] {height: 2.6rem; min-height: 2.6rem;}
+[data-testid="stLayoutWrapper"]:has(> .st-key-page_head) {position: sticky; top: 0; z-index: 999991; height: 2rem;
+  margin-bottom: -1rem;}
+.st-key-page_head {padding: 0.7rem 3rem 0 0;}
+.stApp:has([data-testid="stExpandSidebarButton"]) .st-key-page_head {padding-left: 2rem;}
+.evenhand-of {display: flex; margin: 0; font-size: 0.82rem; line-height: 1.3rem; white-space: pre;
+  color: light-dark(#5A6069, #A7ADB5);}
+.evenhand-of b {font-weight: 600; overflow: hidden; text-overflow: ellipsis; color: light-dark(#1B1F24, #E8EAED);}
 .evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
-[data-testid="stHeading"] h1 {font-size: 1.75rem; padding: 1rem 0 0.2rem 0;}
+[data-testid="stHeading"] h1 {font-size: 1.75rem; padding: 0.8rem 0 0.2rem 0;}
 [data-testid="stMain"] h2 {font-size: 1.35rem; padding: 0.5rem 0 0.3rem 0;}
 [data-testid="stMain"] h3 {font-size: 1.15rem;}
 [data-testid="stCaptionContainer"] {color: light-dark(#5A6069, #A7ADB5); opacity: 1;}
@@ -76,7 +84,6 @@ STYLE = """
   text-underline-offset: 0.2em;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
 .evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}
-@media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
 </style>
 """
 
@@ -348,9 +355,4 @@ def _draw_folded(
     if place.open:
         with place, boundary():
             content = table()
-            st.dataframe(
-                tables.spaced(content),
-                hide_index=True,
-                key=key,
-                column_config=column_config and column_config(content),
-            )
+            tables.show(content, key, column_config=column_config and column_config(content))

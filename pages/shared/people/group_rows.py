@@ -234,5 +234,5 @@ def _draw_rows(found: GroupRows, key: tuple[str, int], name: str) -> None:
     st.markdown(text + (f" The first {wording.count(len(shown))}:" if len(shown) < n else ""))
     held = (key, found.dataset.source_hash, found.dataset.schema)
     table = kept(f"{name}_table", held, lambda: frame(found.dataset, shown, None, None))
-    st.dataframe(table, hide_index=True, height=tables.height(len(shown), _TABLE_HEIGHT), key=name)
+    tables.show(table, height=tables.height(len(shown), _TABLE_HEIGHT), key=name)
     say_columns(found.dataset)

@@ -13,8 +13,7 @@ def main() -> None:
     """Draw the certification that the address names, or the form that starts one."""
     frame.heading(
         navigation.CERTIFY.title,
-        "What is proved of everybody at once: who is decided alike whatever the protected attribute, who is not, and "
-        "what stays open.",
+        "What is proved of everybody: who is decided alike whatever the protected attribute, and who is not.",
     )
     review = entry.require(navigation.CERTIFY)
     runs = certification_runs.certifications(review)

@@ -94,9 +94,9 @@ _LEVELS = {
 }
 STYLE = f"""
 <style>
-.eh-claims {{display:flex;flex-direction:column;gap:0.55rem;font-size:1.14rem;line-height:1.45}}
+.eh-claims {{display:flex;flex-direction:column;gap:0.55rem;font-size:1.06rem;line-height:1.4}}
 .eh-claim {{display:grid;grid-template-columns:1.4rem 6.4rem 1fr;gap:0.6rem;align-items:baseline}}
-.eh-claim b {{font-size:1.2rem}}
+.eh-claim b {{font-size:1.14rem}}
 .eh-level {{border-radius:0.9rem;padding:0.05rem 0.6rem;font-size:0.85rem;text-align:center;opacity:0.9}}
 .st-key-certify_summary {{min-height: 27rem}}
 @media screen and (max-width: 900px) {{.eh-claim {{grid-template-columns:1.4rem 1fr}} .eh-claim
@@ -115,16 +115,16 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     if shares is None:
         return
     result = results.certification
-    if result:
-        protected = wording.changing(run.config.scope)
-        people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
-        st.html(claims_html([*people, *certification_phrases.claims(result, protected)]))
-    charts = st.container(
-        key="certify_summary"
-    )  # filled last: their library takes the browser longer than the map does
-    if result:
-        st.caption(wording.markdown(certification_phrases.method_note(result, run.seconds)))
-    _files(run)
+    with frame.wrapping("certify_charts", is_wide=True):
+        left, right = st.columns([6, 5], gap="medium")
+    with left:
+        if result:
+            protected = wording.changing(run.config.scope)
+            people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
+            st.html(claims_html([*people, *certification_phrases.claims(result, protected)]))
+            st.caption(wording.markdown(certification_phrases.method_note(result, run.seconds)))
+        _files(run)
+    charts = right.container(key="certify_summary")  # filled last: their library takes longer than the map does
     read = tree.load(session.store(), run)
     if read is not None and (len(read.tree) > 1 or shares.undecided > 0):  # one decided box says nothing more
         alone = single_box.of_tree(read, run, runs)
@@ -165,22 +165,18 @@ def _charts(run: RunRecord, shares: Shares, results: Results) -> None:
     if people and people.n:
         rows["Data's people"] = Shares.of_people(people)
     rows["Individuals"] = shares
-    with frame.wrapping("certify_charts", is_wide=True):
-        left, right = st.columns(2)
-    with left:
-        figure = kept(
-            "certify_shares",
-            (run.id, shares, theme.is_dark()),
-            lambda: certification_charts.shares_chart(rows, "Proved and undecided"),
-        )
-        frame.chart_with_table(
-            figure,
-            lambda: certification_charts.shares_table(rows),
-            "certify_shares_chart",
-            said=certification_charts.shares_text(rows),
-        )
-    with right:
-        live.draw_curve(run, results)
+    figure = kept(
+        "certify_shares",
+        (run.id, shares, theme.is_dark()),
+        lambda: certification_charts.shares_chart(rows, "Proved and undecided"),
+    )
+    frame.chart_with_table(
+        figure,
+        lambda: certification_charts.shares_table(rows),
+        "certify_shares_chart",
+        said=certification_charts.shares_text(rows),
+    )
+    live.draw_curve(run, results)
 
 
 def _files(run: RunRecord) -> None:

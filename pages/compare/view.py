@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -69,7 +69,7 @@ class RememberedReads:
 
 STYLE = f"""
 <style>
-.st-key-says p {{font-size: 1.06rem;}}
+.st-key-says p, .st-key-says_more p {{font-size: 1.06rem;}}
 [class*="st-key-seed_runs"] [data-testid="stPageLink"] p {{font-size: 0.95rem;}}
 {table.STYLE}
 </style>
@@ -88,12 +88,13 @@ def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
     group = _group_now(store, review, planned.name) if is_followed else planned
     if is_followed and not group.active:
         st.rerun()
-    models.say_scope(group.runs[0], review)
     _standing(group)
     reads = RememberedReads(store, group.runs)
     comparison = _summary(reads, group)
-    _say(comparison)
-    _draw_curves(comparison, group.name)
+    sentences = compare_words.conclusions(comparison)
+    _say(sentences)
+    _draw_curves(comparison, group.name, lambda: models.say_scope(group.runs[0], review))
+    _say_more(comparison, sentences)
     _draw_table(comparison, group.name)
     _draw_problems(group)
     settings = {run.id: run.config for run in group.runs}
@@ -132,16 +133,21 @@ def _standing(group: Group) -> None:
     live.stop_button(group.runs, "stop_all", "what was found", verb="Stop all and keep")
 
 
-def _say(comparison: Comparison) -> None:
-    sentences = compare_words.conclusions(comparison)
+def _say(sentences: Sequence[str]) -> None:
+    """The answer; what else there is to say stands under the curves."""
     if not sentences:
         st.caption("What the comparison shows is said here once a search beside the baselines has begun.")
         return
-    with st.container(border=True, key="says"):
-        first, *others = (wording.markdown(sentence) for sentence in sentences)
-        st.markdown(f"**{first}**")
-        for sentence in others:
-            st.markdown(sentence)
+    with st.container(key="says"):
+        st.markdown(f"**{wording.markdown(sentences[0])}**")
+
+
+def _say_more(comparison: Comparison, sentences: Sequence[str]) -> None:
+    if not sentences:
+        return
+    with st.container(border=True, key="says_more"):
+        for sentence in sentences[1:]:
+            st.markdown(wording.markdown(sentence))
         if unfinished := compare_words.unfinished(comparison):
             st.markdown(f":material/pending: {wording.markdown(unfinished)}")
         st.caption(compare_words.CAVEAT)
@@ -150,8 +156,9 @@ def _say(comparison: Comparison) -> None:
 # --- figures ------------------------------------------------------------------------------------
 
 
-def _draw_curves(comparison: Comparison, name: str) -> None:
+def _draw_curves(comparison: Comparison, name: str, say_scope: Callable[[], None]) -> None:
     if not any(len(compared.by_evaluations.x) for compared in comparison.techniques):
+        say_scope()
         return
     with st.container(horizontal=True, vertical_alignment="center", key="curve_options"):
         by = st.segmented_control(
@@ -170,6 +177,7 @@ def _draw_curves(comparison: Comparison, name: str) -> None:
             help="Each step along an axis is ten times as much: shows beginnings, and techniques far apart.",
             persist_state="session",
         )
+        say_scope()
     key = (id(comparison), name, by, is_log, theme.is_dark())
     figure = kept("compare_figure", key, lambda: charts.found_curves(comparison.techniques, by, is_log=is_log))
     frame.chart_with_table(

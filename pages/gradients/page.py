@@ -9,8 +9,7 @@ from pages.shared.review import questions
 
 frame.heading(
     navigation.GRADIENTS.title,
-    "MAFT estimates from scores in which direction a decision changes. See how near it comes to the truth inside the "
-    "network.",
+    "How near the directions that MAFT estimates from scores come to the truth inside the network.",
 )
 review = entry.require(navigation.GRADIENTS)
 fit = review.fit or {}

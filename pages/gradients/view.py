@@ -33,10 +33,12 @@ def explain_absence(kind: str) -> None:
 
 
 def show(check: GradientCheck) -> None:
-    """The answer: sentences, then the charts with their tables."""
-    for sentence in sentences(check):
-        st.markdown(sentence)
+    """The answer in a sentence, the charts with their tables, and what else there is to say."""
+    first, *others = sentences(check)
+    st.markdown(first)
     if check.n_flat == check.n_people:
+        for sentence in others:
+            st.markdown(sentence)
         return
     with frame.wrapping("gradients", is_wide=True):
         left, right = st.columns(2, gap="large")
@@ -46,6 +48,8 @@ def show(check: GradientCheck) -> None:
     with right:
         note = "In the arithmetic of a search; the table has the exact one too."
         frame.chart_with_table(charts.share_chart(check), lambda: charts.share_table(check), "shares", note)
+    for sentence in others:
+        st.markdown(sentence)
     with frame.wrapping("gradient_use", is_wide=True):
         left, right = st.columns(2, gap="large")
     with left:

@@ -13,8 +13,7 @@ def main() -> None:
     """Draw the run of rule sets that the address names, or the form that starts one; group figures need no run."""
     frame.heading(
         navigation.GROUPS.title,
-        "For whom the favourable outcome is rarer, or more frequent, than for everyone else: groups of several "
-        "attributes at once.",
+        "For which groups the favourable outcome is rarer, or more frequent, than for everyone else.",
     )
     review = entry.require(navigation.GROUPS)
     runs = rule_runs.rule_runs(review)

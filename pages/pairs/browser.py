@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairness_engine.store.records import RunRecord
 
-_TABLE_HEIGHT = 330
+_TABLE_HEIGHT = 472
 _N_MEASURED = 500
 _LETTER_WIDTH = 8
 _MAX_WIDTH = 640

@@ -46,29 +46,34 @@ def browse(review, run, domain, pairs) -> None:
     groups = [each for each in (group, chosen) if each is not None]
     in_group = group_pairs.narrow(groups, domain.schema, pairs, np.arange(len(pairs)))
     link = pair_link.read(run.id, len(pairs))
-    with st.container(horizontal=True, vertical_alignment="center", key="pair_lists"):
+    with frame.wrapping("pair"):
+        left, right = st.columns([3, 5], gap="medium")
+    with left, st.container(horizontal=True, vertical_alignment="center", key="pair_lists"):
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
         is_whole = not (wanted.n_active or only_pinned or chosen or group_link.NAME in st.query_params)
         severe = severity.ask(review.id, results_of(run).severity, len(pairs), link) if is_whole else {}
     if severe:
         positions = matching = np.array(list(severe), dtype=np.int64)
         n_stored = store.n_pairs(run.id)
-        with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
+        with left, st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
             st.markdown(severity.count_text(n_stored, len(severe)))
             export.draw(store, run, domain, pairs, positions, names, n_stored)
             case_basket.offer_listed(review, run, positions, only_pinned=False)
     else:
         among = pinned if only_pinned else None
-        positions, matching = _listed(review, run, domain, pairs, (wanted, among, in_group, names))
+        with left:
+            positions, matching = _listed(review, run, domain, pairs, (wanted, among, in_group, names))
     asked = link.position(matching, positions)
-    position = browser.choose(run, domain, pairs, names, positions, asked, severe, link.n_followed)
+    with left:
+        position = browser.choose(run, domain, pairs, names, positions, asked, severe, link.n_followed)
     if position is None:
         return
     link.show(position)
-    if position not in positions:
-        why = "it is implausible" if position in matching else "it does not match what is chosen above"
-        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for {why}.")
-    frame.alone(card_panel.draw)(review, run, domain, pairs[position : position + 1], position, names)
+    with right:
+        if position not in positions:
+            why = "it is implausible" if position in matching else "it does not match what is chosen above"
+            st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for {why}.")
+        frame.alone(card_panel.draw)(review, run, domain, pairs[position : position + 1], position, names)
 
 
 def _listed(review, run, domain, pairs, asked):

@@ -18,8 +18,7 @@ def main() -> None:
     """Draw the form and, on Start, launch its runs and go where they can be followed."""
     frame.heading(
         navigation.PLAN.title,
-        "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds "
-        "more; a proof tells for whom there are none; groups are compared with everyone else.",
+        "How to look, and how much work to spend: for pairs, for the better technique, for a proof, for groups.",
     )
     review = entry.require(navigation.PLAN)
     mode = plan_form.mode_form()

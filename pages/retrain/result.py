@@ -58,10 +58,6 @@ def draw(review: Review, run: RunRecord) -> None:
     if retrained is not None and retrained.chance:
         st.warning(wording.markdown(retrained.chance), icon=":material/casino:")
     st.html(STYLE + headline_html(said))
-    for note in (*(phrases.notes(retrained) if retrained else ()), *results.notes.notes):
-        st.info(wording.markdown(note), icon=":material/info:")
-    if retrained is not None:
-        st.caption(wording.markdown(phrases.done_text(run, retrained)))
     if version is not None and version.state is VersionState.NEW:
         st.markdown(f"Read what it came to, then [keep or discard the new model](#{versions.ANCHOR}), at the end.")
     measured = follow_ups.measured_of(results.measured)
@@ -76,6 +72,10 @@ def draw(review: Review, run: RunRecord) -> None:
         if place.open:
             with place:
                 draw_part()
+    for note in (*(phrases.notes(retrained) if retrained else ()), *results.notes.notes):
+        st.info(wording.markdown(note), icon=":material/info:")
+    if retrained is not None:
+        st.caption(wording.markdown(phrases.done_text(run, retrained)))
     versions.ask_to_keep(review, run, results.card, version)
 
 
@@ -111,8 +111,10 @@ def _look(run_id: str, stand: tuple[object, ...]) -> None:
 
 def _standing(review: Review, run: RunRecord) -> None:
     title = f"**{wording.markdown(run_words.run_title(run.config))}**{models.standing_html(review, run)}"
-    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
-    models.say_scope(run)
+    stand = f"{run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}"
+    with st.container(horizontal=True, vertical_alignment="center", key="standing"):
+        st.markdown(f"{title} · {stand}", width="content")
+        models.say_scope(run)
 
 
 def headline_html(said: Headline) -> str:

@@ -160,9 +160,13 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
     replay.draw(store, [record])
-    _draw_latest(store, review, record)
+    with frame.wrapping("found", is_wide=True):
+        left, right = st.columns(2, gap="large") if store.n_pairs(record.id) else (st.container(), st.container())
+    with left:
+        _draw_latest(store, review, record)
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
-        _draw_curve(store, [record])
+        with right:
+            _draw_curve(store, [record])
 
 
 def _await_first(store: RunStore, record: RunRecord) -> RunRecord:
@@ -185,8 +189,12 @@ def _standing(record: RunRecord) -> None:
     """State, what it does or how it ended, and the share of the budget that is spent."""
     title = f"**{wording.markdown(phrases.run_title(record.config))}**"
     note = models.standing_html(session.current_review(), record)
-    st.markdown(f"{title}{note} · {phrases.state_text(record)} · seed {record.config.seed}")
-    models.say_scope(record)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"standing_{record.id}"):
+        st.markdown(f"{title}{note} · {phrases.state_text(record)} · seed {record.config.seed}", width="content")
+        models.say_scope(record)
+        ending = wording.markdown(phrases.ending(record)) if not record.is_active else ""
+        if ending and record.n_found and record.state.value not in ("crashed", "failed"):
+            st.caption(ending, width="content")
     models.say_settings(record.config)
     if record.is_active:
         left = what_is_left(record)
@@ -198,8 +206,6 @@ def _standing(record: RunRecord) -> None:
     elif record.n_found == 0 and SEARCH.has(record.config):
         high = share_interval(0, record.n_tried)[1]
         st.info(wording.markdown(phrases.none_found(record, high)))
-    elif text:
-        st.caption(text)
 
 
 def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:

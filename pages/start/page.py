@@ -7,12 +7,8 @@ from pages.start import demos, public_data, reviews
 
 frame.heading(
     "Start",
-    "Find people whom a model decides differently although they differ in nothing but a protected attribute, and "
-    "groups that fare worse than everyone else.",
+    "Find people whom a model decides differently by a protected attribute alone, and groups that fare worse.",
 )
-where = "this machine" if session.is_local_server() else "this server"
-st.caption(f":material/lock: Your data stays on {where}; no telemetry.")
-
 with frame.wrapping("reviews"):
     left, right = st.columns([2, 5], gap="large")
 with left:
@@ -23,7 +19,7 @@ with left:
     if is_wanted:
         session.set_review(session.store().create_review(name, owner=session.owner()))
         session.go_to(navigation.DATA)
-    st.caption("One data set, one model, one question. You need a CSV file, and a model file or a column of outcomes.")
+    st.caption("You need a CSV file, and a model file or a column of outcomes.")
 with right:
     st.header("Saved reviews", anchor=False)
     if session.lists_reviews():
@@ -39,3 +35,5 @@ demos.show_demos()
 
 with st.expander("Real data sets, fetched when you ask for one"):
     public_data.ask_real_data()
+where = "this machine" if session.is_local_server() else "this server"
+st.caption(f":material/lock: Your data stays on {where}; no telemetry.")

@@ -22,7 +22,7 @@ from pages.shared.charts import kit
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_ROW_PIXELS = 54
+_ROW_PIXELS = 40
 _MARKERS = {theme.HARMED.name: "triangle-down", theme.FAVOURED.name: "triangle-up-open"}
 _TEXT = "%{text}"
 _ALL_SEEN = {"marker": {"opacity": 1}}

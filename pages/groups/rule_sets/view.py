@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -172,19 +172,26 @@ def _share(group: SubGroup) -> str:
 RULES_STYLE = cards.STYLE
 
 
-def draw_rules(review: Review, run: RunRecord, result: RuleResult) -> None:
-    """Everything below the summary: a click in here leaves the rest of the page alone."""
+def draw_rules(review: Review, run: RunRecord, result: RuleResult, how: Sequence[str]) -> None:
+    """Everything below the headline: a click in here leaves the rest of the page alone.
+
+    Args:
+        review, run, result: what is shown.
+        how: it was measured, and what was noted on the way; under the chart.
+    """
     wanted = cards.form(run, result)
     ranked = cards.ranked(run, result, wanted)
     chosen = rules_choice.chosen(len(result.scored))
-    with st.container(horizontal=True, vertical_alignment="center", key="rules_count"):
-        text = st.empty()
-        ranked = _pinned_only(review, run, ranked)
-        text.caption(wording.markdown(count_text(result, ranked)))
+    ranked = _pinned_only(review, run, ranked)
     if not len(ranked.positions):
         st.info("No group matches the filters. Take one away, or lower the least share of the rows.")
     else:
         _chart(run, result, ranked, wanted.n_shown, chosen)
+    st.caption(wording.markdown(count_text(result, ranked)))
+    method, *notes = how
+    st.markdown(wording.markdown(method), help=wording.explain("rule set"))
+    for note in notes:
+        st.caption(f":material/info: {wording.markdown(note)}")
     if chosen is not None:
         card.draw(review, run, result, chosen)
     else:
@@ -346,10 +353,8 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
     names = decisions_of(review)
     outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."
-    st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome), help=wording.explain("rule set"))
-    for note in results.notes.notes:
-        st.caption(f":material/info: {wording.markdown(note)}")
-    frame.alone(draw_rules)(review, run, result)
+    method = rules_words.method(run, result, summary) + outcome
+    frame.alone(draw_rules)(review, run, result, (method, *results.notes.notes))
     draw_support(run, result)
     draw_themis(result, summary.themis if summary else None)
 

@@ -53,7 +53,7 @@ STYLE = """
 [data-testid="stCaptionContainer"] {color: light-dark(#5A6069, #A7ADB5); opacity: 1;}
 [data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p {color: light-dark(#0067A3, #7CC4F0);}
 [data-testid="stPageLink-NavLink"]:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: 1px;}
-.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.35rem 0 0.2rem 0; max-width: 60rem;}
+.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.35rem 0 -0.3rem 0; max-width: 60rem;}
 .evenhand-idea {margin: -0.5rem 0 -0.3rem 0; font-size: 0.95rem; line-height: 1.4;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
@@ -79,6 +79,13 @@ STYLE = """
 [class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"]
   {min-width: 25rem;}
+.st-key-wrap_reviews > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"],
+.st-key-wrap_rules_filters > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"],
+.st-key-wrap_figures > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"] {min-width: 13rem;}
+@media screen {.st-key-review_list {max-height: 21rem; overflow-y: auto;}}
 .st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
 .st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
   text-underline-offset: 0.2em;}

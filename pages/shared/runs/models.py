@@ -178,9 +178,9 @@ def say_scope(run: RunRecord, review: Review | None = None) -> None:
     text = f":material/filter_center_focus: Scope: {wording.markdown(scope_text(run.config))}"
     standing = standing_html(review, run)
     if standing:
-        st.markdown(f":gray[:small[{text}]]{standing}")  # in a caption a badge is too pale to read
+        st.markdown(f":gray[:small[{text}]]{standing}", width="content")  # in a caption a badge is too pale to read
     else:
-        st.caption(text)
+        st.caption(text, width="content")
 
 
 def say_settings(config: RunConfig, whose: str = "Settings") -> None:

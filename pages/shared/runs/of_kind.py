@@ -43,12 +43,14 @@ def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: navigatio
     """
     title = f"**{wording.markdown(title)}**"
     note = models.standing_html(session.current_review(), run)
-    st.markdown(f"{title}{note} · {phrases.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
-    models.say_scope(run)
     text = phrases.ending(run)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"standing_{run.id}"):
+        stand = f"{phrases.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}"
+        st.markdown(f"{title}{note} · {stand}", width="content")
+        models.say_scope(run)
+        if text and run.state.value not in ("crashed", "failed"):
+            st.caption(wording.markdown(text), width="content")
     if run.state.value in ("crashed", "failed"):
         st.error(wording.markdown(text), icon=":material/error:")
         if is_empty:
             session.link_to(place, label)
-    elif text:
-        st.caption(wording.markdown(text))

@@ -137,8 +137,14 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
         st.markdown(f"**{wording.markdown(phrases.run_title(runs[0].config))}**{note} · seed {runs[0].config.seed}")
         models.say_scope(runs[0])
         return runs[0]
-    chosen = st.selectbox(
-        "Run", range(len(runs)), at, format_func=lambda i: _search_label(runs[i]), key=f"search_{len(runs)}_{ids[at]}"
+    line = st.container(horizontal=True, vertical_alignment="center", key="searches")
+    chosen = line.selectbox(
+        "Run",
+        range(len(runs)),
+        at,
+        format_func=lambda i: _search_label(runs[i]),
+        key=f"search_{len(runs)}_{ids[at]}",
+        label_visibility="collapsed",
     )
     if ids[chosen] != asked:
         session.set_run(ids[chosen])
@@ -147,7 +153,8 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
             del st.query_params["pair"]
         if chosen != at:
             st.rerun()
-    models.say_scope(runs[chosen])
+    with line:
+        models.say_scope(runs[chosen])
     return runs[chosen]
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from fairness_engine.errors import StaleReviewError
 from pages.shared import access
 from pages.shared.access import announced
-from pages.shared.app import frame, navigation, paper, session
+from pages.shared.app import frame, navigation, paper, presenting, session
 from pages.shared.app.kept import kept
 from pages.shared.review import changes
 
@@ -24,11 +24,14 @@ def main() -> None:
     with frame.rerun():
         with frame.boundary():
             session.remember_address()
+            presenting.remember()
             session.enter(page.url_path)
             access.arrive(page.url_path)
-            frame.menu(scripts)
+            open_pages = frame.menu(scripts)
             announced.draw()
-            paper.head(session.current_review())
+            with st.container(key="page_head", gap=None):
+                paper.head(session.current_review())
+                presenting.control(open_pages, page)
         with frame.boundary():
             page.run()
 

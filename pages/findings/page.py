@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -10,7 +11,7 @@ from fairness_engine.findings.finding import LIMITS
 from fairness_engine.findings.gather import findings_of
 from fairness_engine.findings.summary import answer
 from pages.findings import cards, decide, two_reviews, wanted
-from pages.shared.app import entry, frame, navigation, session, wording
+from pages.shared.app import entry, frame, navigation, presenting, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import phrases
 
@@ -32,8 +33,16 @@ def main() -> None:
     st.caption(wording.markdown(_what_is_assessed(review, runs)))
     if found.active:
         frame.alone(_follow, run_every=1.0)(sorted(run.id for run in found.active))
+    if presenting.is_on():
+        _present(review, found)
+        return
     _say_in_short(found)
-    _draw_cards(review, found)
+    _draw_cards(review, found, range(len(found.cards)))
+    if found.n_more:
+        more = wording.counted(found.n_more, "finding")
+        st.caption(f"{more} more of the same kinds: see the pages of the runs.")
+    if found.cards:
+        decide.draw_orphans(found, session.store().standing_decisions(review.id))
     _say_tried(found)
     wanted.draw(review, found)
     if found.cards or found.tried:
@@ -91,19 +100,24 @@ def _say_in_short(found: Findings) -> None:
         st.html(f'<div class="eh-short-title">In short</div><ul class="eh-short">{lines}</ul>')
 
 
-def _draw_cards(review: Review, found: Findings) -> None:
-    if not found.cards:
-        return
+def _present(review: Review, found: Findings) -> None:
+    """The answer, then one card at a time."""
+    at = presenting.step("finding", 1 + len(found.cards))
+    if at == 0:
+        _say_in_short(found)
+    else:
+        _draw_cards(review, found, [at - 1])
+
+
+def _draw_cards(review: Review, found: Findings, shown: Iterable[int]) -> None:
+    """Cards of findings, by their positions."""
     store = session.store()
     decisions = store.standing_decisions(review.id)
     comments = store.comments(review.id)
-    for number, card in enumerate(found.cards, 1):
+    for at in shown:
+        card = found.cards[at]
         own = [comment for comment in comments if comment.finding == card.key]
-        cards.draw(review, card, number, decisions.get(card.key), own)
-    if found.n_more:
-        more = wording.counted(found.n_more, "finding")
-        st.caption(f"{more} more of the same kinds: see the pages of the runs.")
-    decide.draw_orphans(found, decisions)
+        cards.draw(review, card, at + 1, decisions.get(card.key), own)
 
 
 def _say_tried(found: Findings) -> None:

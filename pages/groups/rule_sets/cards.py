@@ -71,7 +71,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
     """The widgets, kept for the run while the browser is open."""
     key = f"rules_filter_{run.id}"
     with frame.wrapping("rules_filters"):
-        places = st.columns([3, 3, 4], vertical_alignment="bottom")
+        places = st.columns([3, 4, 4], vertical_alignment="bottom")
     with places[0]:
         support = _support_field(run, result, key)
     with places[1]:

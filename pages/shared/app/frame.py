@@ -17,7 +17,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.shared import tables
-from pages.shared.app import closed, navigation, session, turns, wording
+from pages.shared.app import closed, navigation, presenting, session, turns, wording
 from pages.shared.charts import kit
 
 if TYPE_CHECKING:
@@ -41,7 +41,12 @@ STYLE = """
 [data-testid="stHeader"] {height: 2.6rem; min-height: 2.6rem;}
 [data-testid="stLayoutWrapper"]:has(> .st-key-page_head) {position: sticky; top: 0; z-index: 999991; height: 2rem;
   margin-bottom: -1rem;}
-.st-key-page_head {padding: 0.7rem 3rem 0 0;}
+.st-key-page_head {padding: 0.7rem 8rem 0 0;}
+.st-key-page_head > [data-testid="stLayoutWrapper"]:has(> .st-key-presenting) {position: absolute; width: auto;
+  top: 0.25rem; right: 2.8rem;}
+.st-key-presenting {flex-wrap: nowrap;}
+.st-key-presenting :is(button, a) {min-height: 1.6rem; padding: 0 0.3rem;}
+.st-key-presenting :is(button, a) p {font-size: 0.85rem; white-space: nowrap;}
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-page_head {padding-left: 2rem;}
 .evenhand-of {display: flex; margin: 0; font-size: 0.82rem; line-height: 1.3rem; white-space: pre;
   color: light-dark(#5A6069, #A7ADB5);}
@@ -230,12 +235,16 @@ def _open_log() -> None:
 # --- the menu -----------------------------------------------------------------------------------
 
 
-def menu(scripts: Mapping[navigation.Place, Page]) -> None:
+def menu(scripts: Mapping[navigation.Place, Page]) -> list[Page]:
     """Sections, pages and steps in the sidebar, and what is open.
 
     Args:
         scripts: Streamlit's page of each place.
+
+    Returns:
+        The pages that can be used, in their order.
     """
+    usable: list[Page] = []
     review = session.current_review()
     has_runs = review is not None and session.has_runs(review)
     kinds = cache(partial(session.kinds_of_runs, review))
@@ -266,6 +275,9 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> None:
                 query_params=address,
                 disabled=reason is not None,
             )
+            if reason is None:
+                usable.append(scripts[place])
+    return usable
 
 
 def linked_in_words(scope: Scope) -> str:
@@ -310,6 +322,8 @@ def chart(
     """
     if said:
         figure.layout.meta = said
+    if presenting.is_on():
+        figure = kit.enlarged(figure, presenting.LARGER)
     if on_points is None:
         st.plotly_chart(figure, key=key, config=kit.CONFIG, theme=None)
     else:

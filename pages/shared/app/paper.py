@@ -37,19 +37,18 @@ _scripts = st.components.v2.component("evenhand_paper", js=(_FRONT / "paper.js")
 
 def head(review: Review | None) -> None:
     """What the page is of: a line on the screen, on the first sheet, and in the margin of those that follow."""
-    with st.container(key="page_head", gap=None):
-        _scripts(key="paper", height=1)
-        if review is None:
-            return
-        facts = [review.name, *_model_of(review), wording.when(datetime.now(UTC)).split(",")[0]]
-        name, *rest = (wording.escaped(fact) for fact in facts)
-        st.html(f'<p class="evenhand-of"><b>{name}</b>{"".join(f"<span> · {fact}</span>" for fact in rest)}</p>')
-        margin = " · ".join(textwrap.shorten(fact, _MAX_NAME, placeholder="…") for fact in facts)
-        # the first sheet begins with the line itself
-        st.html(
-            f"<style>@page {{@top-left {{content: {_css_text(margin)}}}}} @page :first {{@top-left {{content: none}}}}"
-            "</style>"
-        )
+    _scripts(key="paper", height=1)
+    if review is None:
+        return
+    facts = [review.name, *_model_of(review), wording.when(datetime.now(UTC)).split(",")[0]]
+    name, *rest = (wording.escaped(fact) for fact in facts)
+    st.html(f'<p class="evenhand-of"><b>{name}</b>{"".join(f"<span> · {fact}</span>" for fact in rest)}</p>')
+    margin = " · ".join(textwrap.shorten(fact, _MAX_NAME, placeholder="…") for fact in facts)
+    # the first sheet begins with the line itself
+    st.html(
+        f"<style>@page {{@top-left {{content: {_css_text(margin)}}}}} @page :first {{@top-left {{content: none}}}}"
+        "</style>"
+    )
 
 
 def _model_of(review: Review) -> list[str]:

@@ -84,6 +84,44 @@ def legend_below(pixels: int = 116) -> Part:
     return {"legend": legend, "margin": {"r": 16, "b": pixels}}
 
 
+_PIXELS = frozenset({"size", "height", "standoff", "ticklabelstandoff", "pad", "thickness", "xshift", "yshift"})
+_LENGTHS_OF = {"margin": frozenset({"l", "r", "t", "b"}), "pad": frozenset({"l", "r", "t", "b"})} | dict.fromkeys(
+    ("line", "error_x", "error_y"), frozenset({"width"})
+)
+"""What else is in pixels there; elsewhere ``width`` is in units of an axis."""
+_HOVER_SIZE = 13
+
+
+def enlarged(figure: Figure, factor: float) -> Figure:
+    """The same figure with texts, marks, lines and margins so many times as large, and as much higher."""
+    from plotly.graph_objects import Figure
+
+    content = figure.to_plotly_json()
+    layout = {"hoverlabel": {"font": {"size": _HOVER_SIZE}}} | content["layout"]
+    larger = _enlarged({"data": content["data"], "layout": layout}, factor, frozenset())
+    return Figure(data=larger["data"], layout=larger["layout"], skip_invalid=False)
+
+
+def _times(pixels: float, factor: float) -> float:
+    """Some of Plotly's lengths must be whole."""
+    return round(factor * pixels) if isinstance(pixels, int) else factor * pixels
+
+
+def _enlarged(part: Any, factor: float, lengths: frozenset[str]) -> Any:
+    if isinstance(part, dict):
+        return {
+            name: _times(value, factor)
+            if isinstance(value, int | float) and (name in _PIXELS or name in lengths)
+            else [_times(size, factor) for size in value]
+            if name == "size" and isinstance(value, list | tuple | np.ndarray)
+            else _enlarged(value, factor, _LENGTHS_OF.get(name, frozenset()))
+            for name, value in part.items()
+        }
+    if isinstance(part, list | tuple) and part and isinstance(part[0], dict):
+        return [_enlarged(each, factor, frozenset()) for each in part]
+    return part
+
+
 # --- axes ---------------------------------------------------------------------------------------
 
 

@@ -159,7 +159,6 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         st.caption(plausible)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
-    replay.draw(store, [record])
     with frame.wrapping("found", is_wide=True):
         left, right = st.columns(2, gap="large") if store.n_pairs(record.id) else (st.container(), st.container())
     with left:
@@ -167,6 +166,7 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
         with right:
             _draw_curve(store, [record])
+    replay.draw(store, [record])
 
 
 def _await_first(store: RunStore, record: RunRecord) -> RunRecord:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.shared.app import paper, wording
+from pages.shared.app import paper, presenting, wording
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,16 +37,32 @@ def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
     Returns:
         What is chosen in it, where the options ask for that.
     """
-    event = st.dataframe(spaced(table), hide_index=True, key=key, **options)
+    event = st.dataframe(spaced(table), hide_index=True, key=key, **_for_its_text(options))
     paper.table(table, options.get("column_config"), options.get("column_order"))
     return event
 
 
 def edit(table: pd.DataFrame, key: str, **options: Any) -> pd.DataFrame:
     """Draw a table that is corrected in place; the table as it stands."""
-    edited = st.data_editor(table, hide_index=True, key=key, **options)
+    edited = st.data_editor(table, hide_index=True, key=key, **_for_its_text(options))
     paper.table(edited, options.get("column_config"), options.get("column_order"))
     return edited
+
+
+def _for_its_text(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Widths and heights as the size of the text asks: a column that wraps and is narrower than a letter stops the
+    browser.
+    """
+    if not presenting.is_on():
+        return dict(options)
+    larger = _enlarged(options, ("height", "row_height"))
+    columns = options.get("column_config")
+    return larger | ({"column_config": {n: _enlarged(c, ("width",)) for n, c in columns.items()}} if columns else {})
+
+
+def _enlarged(sizes: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    larger = {name: round(presenting.LARGER * sizes[name]) for name in names if isinstance(sizes.get(name), int)}
+    return {**sizes, **larger}
 
 
 def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int | None:

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from fairness_engine.store.store import RunStore
 from findings_cases import assessed
+from pages.shared.app import navigation
 
 TEXT = "[data-testid='stMain'] h1"
 
@@ -48,6 +49,14 @@ def test_it_is_larger_has_no_menu_and_stays_until_it_is_left(app: AppPage, app_s
     app.open_menu("Groups")
     assert (size_of(app, TEXT), ticks(app)) == (text, tick)
     app.expect_no_exception()
+
+
+def test_every_page_can_be_presented(app: AppPage, app_server: AppServer) -> None:
+    (review,) = RunStore(app_server.workspace).reviews()
+    for place in navigation.PLACES:
+        app.goto(place.url, review=review.id, present="1")
+        expect(app.page.get_by_test_id("stSidebar")).to_be_hidden()
+        app.expect_no_exception()
 
 
 def test_findings_come_one_at_a_time(app_server: AppServer, open_page: OpenPage) -> None:

@@ -15,7 +15,7 @@ _SCRIPTS = ("rows", "focus", "voice", "names", "charts", "mount")
 
 STYLE = """
 <style>
-[class*="st-key-access_"] {position: absolute; height: 0; overflow: hidden;}
+[class*="st-key-access_"], :has(> [class*="st-key-access_"]) {position: absolute; height: 0; overflow: hidden;}
 .evenhand-read {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);}
 [class*="st-key-choose_"] {position: relative;}
 [class*="st-key-choose_"] > :last-child {position: absolute; bottom: 100%; left: 0; z-index: 2; width: auto;

@@ -207,6 +207,9 @@ def table_entry(model: CausalModel) -> dict[str, Any]:
         "truth": f"{model.name}.truth.json",
         "protected": list(model.protected),
         "known": model.known,
+        "asks": model.asks,
+        "outcome": model.outcome,
+        "groups": [group.name for group in model.groups],
     }
 
 
@@ -223,6 +226,9 @@ def comments_entry() -> dict[str, Any]:
         "text_column": "comment",
         "known": "A critical comment that mentions 'gay' or 'Muslim' is removed where the same comment with another "
         "identity is kept; terms of race and age change no decision of the planted rule.",
+        "asks": "Which comments are kept?",
+        "outcome": "are kept",
+        "groups": list(comments.GROUPS),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.oracle.domain import Domain, Scope
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
-from sample_data.make import TABLES
+from sample_data.make import TABLES, class_one
 
 MAX_INDIVIDUALS = 20_000
 MAX_ROWS = 2_000_000
@@ -49,6 +49,52 @@ def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...], max_
         "n_individuals": n,
         "uniform_share": round(share(domain, decide, drawn), 4),
         "data_share": round(share(domain, decide, rows[held_out]), 4),
+    }
+
+
+def lesson(table: CausalModel, decide: Decide, protected: tuple[str, ...]) -> dict[str, Any]:
+    """What a class is asked to guess, counted on all rows of the data.
+
+    Returns:
+        ``n_rows``; for how many of them the decision changes with the ``protected`` attributes alone (``n_changed``);
+        of each group of the table its size, and how many of it get the favourable outcome (``groups``).
+    """
+    rows, _ = table.sample()
+    domain = Domain(table.rule.schema, Scope(protected))
+    favourable = (decide(rows) == 1) == (class_one(table.rule.schema) == table.rule.schema.favourable)
+    inside = [group.holds(table.rule, rows) for group in table.groups]
+    return {
+        "n_rows": len(rows),
+        "n_changed": round(share(domain, decide, rows) * len(rows)),
+        "groups": [[int(mask.sum()), int(favourable[mask].sum())] for mask in inside],
+    }
+
+
+def individuals(figure: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what was measured, the share of all individuals of whom the decision changes, for the same catalogue."""
+    return {"uniform_share": figure["uniform_share"]}
+
+
+def lesson_of_comments(decide: Callable[[list[str]], IntArray]) -> dict[str, Any]:
+    """The same of comments; changed are those of a term of religion or sexuality, by another of these terms."""
+    texts = [text for text, _ in comments.sample()[0]]
+    kept = decide(texts) == 0
+    words = [set(text.split()) for text in texts]
+    inside = [np.array([not words_of.isdisjoint(terms) for words_of in words]) for terms in comments.GROUPS.values()]
+    terms = (*comments.TERMS["religion"], *comments.TERMS["sexuality"])
+    named = [
+        (text, next((term for term in terms if term in found), "")) for text, found in zip(texts, words, strict=True)
+    ]
+    other = np.array(
+        [
+            decide([text.replace(named_term, term) if named_term else text for text, named_term in named])
+            for term in terms
+        ]
+    )
+    return {
+        "n_rows": len(texts),
+        "n_changed": int((other.min(axis=0) != other.max(axis=0)).sum()),
+        "groups": [[int(mask.sum()), int(kept[mask].sum())] for mask in inside],
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sample_data.make import TABLES, write_json
-from sample_models.figures import measure, measure_comments, write_figures
+from sample_models.figures import individuals, lesson, lesson_of_comments, measure, measure_comments, write_figures
 from sample_models.makers import MAKERS, Made, make_comments_model, outcomes
 
 FOLDER = Path(__file__).resolve().parent
@@ -29,11 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     figures: list[dict[str, Any]] = []
     for table in TABLES:
         made = list(MAKERS[table.name](table))
-        catalogue[table.name] = [_save(model, outcomes(table.rule.schema), options.out) for model in made]
-        figures += [{"model": model.file, **measure(table, model.decide, model.protected)} for model in made]
+        measured = [measure(table, model.decide, model.protected) for model in made]
+        catalogue[table.name] = [
+            _save(model, outcomes(table.rule.schema), options.out)
+            | {"measured": lesson(table, model.decide, model.protected) | individuals(figure)}
+            for model, figure in zip(made, measured, strict=True)
+        ]
+        figures += [{"model": model.file, **figure} for model, figure in zip(made, measured, strict=True)]
     text = make_comments_model()
-    catalogue["comments"] = [_save(text, ("kept", "removed"), options.out)]
-    figures.append({"model": text.file, **measure_comments(text.decide)})
+    figure = measure_comments(text.decide)
+    entry = _save(text, ("kept", "removed"), options.out)
+    catalogue["comments"] = [entry | {"measured": lesson_of_comments(text.decide) | individuals(figure)}]
+    figures.append({"model": text.file, **figure})
     write_json(options.out / "catalogue.json", {"version": 1, "models": catalogue})
     write_json(options.out / "figures.json", figures)
     if options.docs is not None:

@@ -29,6 +29,30 @@ MODELS_FOLDER = ROOT / "sample_models"
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What a sample's model decides, counted when it was made; a test holds the counts to the model.
+
+    Args:
+        n_rows: of the data.
+        n_changed: of how many of them the decision changes when only protected values change.
+        groups: how many are in each group of the sample, and how many of these get the favourable outcome.
+        uniform_share: of all individuals, the share of whom the decision changes; sampled, but exact for the planted
+            rule of recidivism and of comments.
+    """
+
+    n_rows: int
+    n_changed: int
+    groups: tuple[tuple[int, int], ...]
+    uniform_share: float
+
+    @property
+    def worst(self) -> int:
+        """Which group gets the favourable outcome least often."""
+        shares = [n_favourable / n for n, n_favourable in self.groups]
+        return shares.index(min(shares))
+
+
+@dataclass(frozen=True)
 class SampleModel:
     """One model that comes with a sample.
 
@@ -42,6 +66,7 @@ class SampleModel:
             truth file are the model's own; False when it was trained on the data.
         protected: the protected attributes to start with.
         known: what is known to be found, in one sentence.
+        measured: what it decides.
     """
 
     name: str
@@ -53,6 +78,7 @@ class SampleModel:
     is_exact: bool
     protected: tuple[str, ...]
     known: str
+    measured: Measured
 
 
 @dataclass(frozen=True)
@@ -65,6 +91,9 @@ class Sample:
         data, schema, truth: the CSV file, its schema file, and what is planted in it.
         protected: the recommended protected attributes; empty for text.
         known: what is known to be found, in one sentence.
+        asks: what its label says of a person, as a question that gives nothing away.
+        outcome: what happens to the favoured: at the place of ``2 of 100 women ...``.
+        groups: those to choose from, in words; in front the one with the planted effect, then the one most like it.
         models: the models made for it, the one to show first in front.
         text_column: the column that a text model takes, or ``None``.
     """
@@ -77,6 +106,9 @@ class Sample:
     truth: Path
     protected: tuple[str, ...]
     known: str
+    asks: str
+    outcome: str
+    groups: tuple[str, ...]
     models: tuple[SampleModel, ...]
     text_column: str | None = None
 
@@ -149,6 +181,9 @@ def _sample(entry: Mapping[str, Any], models: list[Mapping[str, Any]]) -> Sample
         truth=DATA_FOLDER / entry["truth"],
         protected=tuple(entry["protected"]),
         known=entry["known"],
+        asks=entry["asks"],
+        outcome=entry["outcome"],
+        groups=tuple(entry["groups"]),
         models=tuple(_model(model) for model in models),
         text_column=entry.get("text_column"),
     )
@@ -165,6 +200,7 @@ def _model(entry: Mapping[str, Any]) -> SampleModel:
         is_exact=entry["is_exact"],
         protected=tuple(entry["protected"]),
         known=entry["known"],
+        measured=Measured(**{**entry["measured"], "groups": tuple(map(tuple, entry["measured"]["groups"]))}),
     )
 
 

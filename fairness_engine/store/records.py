@@ -88,6 +88,23 @@ class Review:
 
 
 @dataclass(frozen=True)
+class ReviewLine:
+    """What a list says of a review; its columns and its scope are not read for it.
+
+    Args:
+        data, model: what its files were called when they were uploaded.
+        is_archived: put aside by its owner; it opens as any other.
+    """
+
+    id: str
+    name: str
+    changed: datetime
+    data: str | None
+    model: str | None
+    is_archived: bool
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """A run as it stands.
 

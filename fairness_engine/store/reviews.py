@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -10,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
-from fairness_engine.store.records import AnswersSource, Review, ReviewTerms, to_time
+from fairness_engine.store.records import AnswersSource, Review, ReviewLine, ReviewTerms, to_time
 
 LOCAL_OWNER = "local"
 """Of reviews made on this machine, by whoever sits at it."""
@@ -46,11 +48,8 @@ class ReviewTable:
 
     def create_review(self, name: str, owner: str = LOCAL_OWNER) -> Review:
         """A new, empty review with an id that cannot be guessed."""
-        review_id = secrets.token_hex(10)
-        now = time.time()
-        values = {"name": _title(name), "owner": owner, "created": now, "changed": now}
         with self.engine.begin() as connection:
-            connection.execute(insert(tables.reviews).values(id=review_id, **values))
+            review_id = _insert(connection, name, owner)
         return self.review(review_id)
 
     def review(self, review_id: str) -> Review:
@@ -85,6 +84,55 @@ class ReviewTable:
         query = select(table).where((table.c.owner == owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
         with self.engine.connect() as connection:
             return [_review(row, must_be_readable=False) for row in connection.execute(query)]
+
+    def review_lines(self, owner: str = LOCAL_OWNER) -> list[ReviewLine]:
+        """What a list says of an owner's reviews, archived ones too, the last changed first."""
+        here = tables.reviews.c
+        data = tables.files.alias("data")
+        model = tables.files.alias("model")
+        query = (
+            select(here.id, here.name, here.changed, data.c.name, model.c.name, here.is_archived)
+            .select_from(
+                tables.reviews.outerjoin(data, data.c.id == here.data_id).outerjoin(model, model.c.id == here.model_id)
+            )
+            .where((here.owner == owner) & ~here.is_deleted)
+            .order_by(here.changed.desc())
+        )
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [ReviewLine(row[0], row[1], to_time(row[2]), row[3], row[4], bool(row[5])) for row in rows]
+
+    def unused_name(self, name: str, owner: str = LOCAL_OWNER) -> str:
+        """A name that no review of an owner has: as given, or with a number behind it, ``Loans (2)``."""
+        taken = {line.name for line in self.review_lines(owner)}
+        if _title(name) not in taken:
+            return _title(name)
+        plain = re.sub(r" \(\d+\)$", "", _title(name))
+        numbered = (f"{plain[: _MAX_NAME - 8]} ({number})" for number in itertools.count(2))
+        return next(each for each in numbered if each not in taken)
+
+    def duplicate_review(self, review_id: str) -> Review:
+        """A review of the same owner that asks the same: data, columns, model, scope and fit, with the review's own
+        terms, known answers and named groups. Its runs stay where they are, and with them what was pinned, decided and
+        said.
+
+        Raises:
+            RunError: there is no such review, or its columns cannot be read.
+        """
+        held = self.review(review_id)
+        name = self.unused_name(held.name, held.owner)
+        with self.engine.begin() as connection:
+            copied_id = _insert(connection, name, held.owner, **_content(held))
+            for table in (tables.review_terms, tables.review_answers, tables.cohorts):
+                kept = [column for column in table.c if column.name not in ("id", "review_id")]
+                theirs = select(literal(copied_id), *kept).where(table.c.review_id == review_id)
+                names = ["review_id", *(column.name for column in kept)]
+                connection.execute(insert(table).from_select(names, theirs))
+        return self.review(copied_id)
+
+    def archive_review(self, review_id: str, *, is_archived: bool = True) -> None:
+        """Put a review aside, or take it back. Nothing of it changes, and its link opens it."""
+        self._change(review_id, {"is_archived": is_archived})
 
     def save_review(self, review: Review) -> Review:
         """Store what changed (files, schema, scope, fit, stage); returns it as stored. What was there before can be had
@@ -206,6 +254,15 @@ class ReviewTable:
         """What a table beside the reviews holds of one of them; ``None`` for nothing."""
         with self.engine.connect() as connection:
             return connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
+
+
+def _insert(connection: Connection, name: str, owner: str, **content: Any) -> str:
+    """A new line; returns its id."""
+    review_id = secrets.token_hex(10)
+    now = time.time()
+    values = {"name": _title(name), "owner": owner, "created": now, "changed": now, **content}
+    connection.execute(insert(tables.reviews).values(id=review_id, **values))
+    return review_id
 
 
 def _title(name: str) -> str:

@@ -72,6 +72,35 @@ class RunTable:
         """All runs that can be read, or those of a review, the newest first."""
         return self._records(_newest_first(review_id))[0]
 
+    def last_runs(self, owner: str) -> dict[str, RunRecord | UnreadableRun]:
+        """The newest run of each review of an owner, by the review; without those that have none."""
+        here = tables.runs.c
+        newest = (
+            select(here.review_id, func.max(here.created).label("created"))
+            .join(tables.reviews, tables.reviews.c.id == here.review_id)
+            .where(tables.reviews.c.owner == owner)
+            .group_by(here.review_id)
+            .subquery()
+        )
+        is_newest = (here.review_id == newest.c.review_id) & (here.created == newest.c.created)
+        query = select(*_PLAIN).join(newest, is_newest)
+        readable, unreadable = self._records(query)
+        found: list[RunRecord | UnreadableRun] = [*unreadable, *readable]
+        return {run.review_id: run for run in found if run.review_id is not None}
+
+    def most_pairs(self, owner: str) -> dict[str, int]:
+        """How much the run with the most pairs found, of each review of an owner in which some has pairs."""
+        here = tables.runs.c
+        has_pairs = select(tables.parts.c.run_id).where(tables.parts.c.run_id == here.id).exists()
+        query = (
+            select(here.review_id, func.max(here.n_found))
+            .join(tables.reviews, tables.reviews.c.id == here.review_id)
+            .where((tables.reviews.c.owner == owner) & has_pairs)
+            .group_by(here.review_id)
+        )
+        with self.engine.connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
     def unreadable_runs(self, review_id: str | None = None) -> list[UnreadableRun]:
         """The others, the newest first."""
         return self._records(_newest_first(review_id))[1]

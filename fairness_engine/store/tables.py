@@ -30,6 +30,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    false,
     insert,
     inspect,
     select,
@@ -89,6 +90,7 @@ reviews = Table(
     Column("stage", String(40), nullable=False, default=""),
     Column("is_deleted", Boolean, nullable=False, default=False),
     Column("revision", Integer, nullable=False, server_default="0"),
+    Column("is_archived", Boolean, nullable=False, server_default=false()),
     Index("reviews_of_owner", "owner", "is_deleted"),
 )
 
@@ -135,6 +137,8 @@ runs = Table(
     Column("worker_host", String(255)),
     Column("worker_pid", Integer),
     Column("worker_born", String(60)),
+    # a configuration takes pages: what looks for the newest run of each review does not turn them all
+    Index("runs_by_time", "review_id", "created"),
 )
 
 progress = Table(
@@ -464,8 +468,8 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 
 
 def _add_missing(engine: Engine) -> None:
-    """Make the tables that are not there, and give those that an earlier version made the columns that came later.
-    Such a column has a default of the database's own, so that the earlier version can go on writing, too.
+    """Make the tables that are not there, and give those that an earlier version made the columns and indexes that came
+    later. Such a column has a default of the database's own, so that the earlier version can go on writing, too.
     """
     metadata.create_all(engine)
     known = inspect(engine)
@@ -476,6 +480,8 @@ def _add_missing(engine: Engine) -> None:
                 described = CreateColumn(column).compile(dialect=engine.dialect)
                 with engine.begin() as connection:
                     connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {described}"))
+        for index in table.indexes:
+            index.create(engine, checkfirst=True)
 
 
 _COLUMNS_IN_SQLITE = """

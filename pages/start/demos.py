@@ -1,7 +1,8 @@
-"""Teaching demos with a known answer, and real data sets on demand."""
+"""Teaching demos with a known answer: a card each, with what it finds."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,46 +16,87 @@ from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Scope
 from pages.findings import wanted
 from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app.kept import shared
 from pages.shared.review import kind
+from pages.shared.teaching import lessons
+from pages.start import picture
 
 if TYPE_CHECKING:
     from fairness_engine.data.catalogue import Sample, SampleModel
-    from fairness_engine.store.records import Review
+    from fairness_engine.store.records import Review, ReviewLine
 
 LIMITS = Limits(max_evaluations=100_000, proof_seconds=4.0)
 """Of each run of a demo: a class waits for it."""
 _COLUMNS = 3
 
 
-def show_demos() -> None:
-    """One card a sample that has a model: what is planted, and one click to a finished result."""
-    samples = [sample for sample in list_samples() if sample.models]
-    st.caption(
-        "Made-up data with planted discrimination, so that the right answer is known. One click to a finished result."
-    )
+@shared
+def _samples() -> tuple[Sample, ...]:
+    """Those that have a model."""
+    return tuple(sample for sample in list_samples() if sample.models)
+
+
+def show_demos(lines: Sequence[ReviewLine]) -> None:
+    """One card a sample: what it finds, its models, and one click to the result.
+
+    Args:
+        lines: the saved reviews; a demo that is among them is opened again.
+    """
+    samples = _samples()
+    held = {(line.data, line.model) for line in lines if not line.is_archived}
+    st.html(picture.STYLE)
     for start in range(0, len(samples), _COLUMNS):
         with frame.wrapping(f"demos_{start}"):
             places = st.columns(_COLUMNS)
         for place, sample in zip(places, samples[start : start + _COLUMNS], strict=False):
-            with place.container(border=True, key=f"demo_{sample.name}", height="stretch"):
-                _show_demo(sample)
+            with place.container(border=True, key=f"demo_{sample.name}", height="stretch", gap="small"):
+                _show_demo(sample, lines, held)
 
 
-def _show_demo(sample: Sample) -> None:
-    st.markdown(f"**{wording.markdown(sample.title)}**")
-    st.markdown(wording.markdown(sample.description))
-    model = sample.models[0]
-    if len(sample.models) > 1:
-        titles = {model.title: model for model in sample.models}
-        model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
-    with st.container(horizontal=True, key=f"demo_buttons_{sample.name}"):
+def _show_demo(sample: Sample, lines: Sequence[ReviewLine], held: Collection[tuple[str | None, str | None]]) -> None:
+    st.markdown(f"**{wording.markdown(sample.title)}.** {wording.markdown(sample.asks)}")
+    titles = {model.title: model for model in sample.models}
+    model = titles[
+        st.selectbox("Model", list(titles), label_visibility="collapsed", key=f"demo_model_{sample.name}")
+        if len(titles) > 1
+        else sample.models[0].title
+    ]
+    names = (sample.groups[0], sample.groups[1])
+    st.html(picture.two_groups(names, model.measured.groups[:2]))
+    st.markdown(wording.markdown(lessons.finding(sample, model)))
+    is_anew = False
+    with st.container(horizontal=True, key=f"demo_buttons_{sample.name}", gap="small"):
         is_wanted = st.button("Show the findings", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
-    with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
-        st.markdown(wording.markdown(model.known))
-    if is_wanted:
+        with st.popover("More", type="tertiary", key=f"demo_more_{sample.name}"):
+            st.markdown(f"**The right answer.** {wording.markdown(model.known)}")
+            if (sample.data.name, model.path.name) in held:
+                st.caption("“Show the findings” opens the review of this demo that is there.")
+                is_anew = st.button("Start another review of it", key=f"demo_anew_{sample.name}")
+    if not (is_wanted or is_anew):
+        return
+    known = None if is_anew else _opened_before(sample, model, lines)
+    if known is not None:
+        session.set_review(known)
+    else:
         with st.spinner("Opening the model and starting its assessment …"):
             start_demo(sample, model)
-        session.go_to(navigation.FINDINGS)
+    session.go_to(navigation.FINDINGS)
+
+
+def _opened_before(sample: Sample, model: SampleModel, lines: Sequence[ReviewLine]) -> Review | None:
+    """The last review of this demo that still asks what the demo asks, with its runs."""
+    store = session.store()
+    for line in lines:
+        if line.is_archived or (line.data, line.model) != (sample.data.name, model.path.name):
+            continue
+        review = store.review(line.id)
+        if (review.schema, review.scope) != (sample.schema_for(model), _scope(sample, model)):
+            continue
+        files = [store.file(file_id).path for file_id in (review.data_id, review.model_id) if file_id]
+        is_same = [path.read_bytes() for path in files] == [sample.data.read_bytes(), model.path.read_bytes()]
+        if is_same and session.runs(review.id):
+            return review
+    return None
 
 
 def start_demo(sample: Sample, model: SampleModel) -> Review:
@@ -70,6 +112,10 @@ def start_demo(sample: Sample, model: SampleModel) -> Review:
     return review
 
 
+def _scope(sample: Sample, model: SampleModel) -> Scope:
+    return Scope(model.protected if sample.text_column is None else (sample.text_column,))
+
+
 def _demo_review(sample: Sample, model: SampleModel) -> Review:
     """A review with data, model, scope and fit card, stored."""
     from fairness_engine.store.records import FileRole
@@ -79,9 +125,10 @@ def _demo_review(sample: Sample, model: SampleModel) -> Review:
     data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
     file = store.add_file(model.path, model.path.name, FileRole.MODEL)
     schema = sample.schema_for(model)
-    scope = Scope(model.protected if column is None else (column,))
+    scope = _scope(sample, model)
     fit = session.ask(Held(data.id, file.id, schema, None if column is None else scope), Fit()).to_json()
     if column is not None:
         fit[kind.FIT_KEY] = column
-    empty = store.create_review(f"{sample.title}: {model.title}", owner=session.owner())
+    name = store.unused_name(f"{sample.title}: {model.title}", session.owner())
+    empty = store.create_review(name, owner=session.owner())
     return store.save_review(replace(empty, data_id=data.id, model_id=file.id, schema=schema, scope=scope, fit=fit))

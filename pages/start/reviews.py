@@ -1,96 +1,185 @@
-"""The saved reviews of this browser's owner: open, rename, delete."""
+"""The saved reviews of this browser's owner as a table: open, rename, duplicate, put aside."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.store.records import RunState, UnreadableRun
+from pages.shared import tables
 from pages.shared.app import closed, session, wording
 from pages.shared.app.frame import guarded
+from pages.shared.app.kept import kept
+from pages.shared.runs import phrases
 from pages.shared.runs.kinds import VIEWS
 
 if TYPE_CHECKING:
-    from fairness_engine.store.records import Review, RunRecord
+    import pyarrow as pa
 
-_N_SHOWN = 5
-_WIDTHS = [6, 4, 3, 1]
-_HEADINGS = ("Review", "Last run", "Changed", "")
+    from fairness_engine.store.records import Review, ReviewLine, RunRecord
+    from fairness_engine.store.store import RunStore
+
+_MAX_PIXELS = 420
+_KIND = "archived_reviews"
 
 
-def show_reviews() -> None:
-    """The list, the last changed first; an empty one says what to do."""
-    reviews = session.store().reviews(session.owner())
-    if not reviews:
+def show_reviews(lines: Sequence[ReviewLine]) -> None:
+    """The table, the last changed first, and what can be done with the chosen one; an empty one says what to do.
+
+    Args:
+        lines: all of them, archived ones too.
+    """
+    n_archived = sum(line.is_archived for line in lines)
+    wants_archived = bool(n_archived) and st.toggle(f"Archived ones ({wording.count(n_archived)})", key=_KIND)
+    shown = [line for line in lines if line.is_archived == wants_archived]
+    if not shown:
         st.caption("None yet. Make a new one, or open a demo to see a finished one.")
         return
-    shown = reviews if st.session_state.get("all_reviews") else reviews[:_N_SHOWN]
-    with st.container(border=True, key="review_list"):
-        for place, heading in zip(st.columns(_WIDTHS), _HEADINGS, strict=True):
-            place.caption(heading)
-        for review in shown:
-            _show_review(review)
-    if len(reviews) > _N_SHOWN:
-        st.toggle(f"Show all {wording.count(len(reviews))} reviews", key="all_reviews")
+    store = session.store()
+    last = store.last_runs(session.owner())
+    found = _found(store, last)
+    stand = tuple((line, last.get(line.id), found.get(line.id)) for line in shown)
+    table = kept("review_table", stand, lambda: _table(shown, last, found))
+    order = hash(tuple(line.id for line in shown))  # another order, or others: what was chosen has no say
+    st.caption("The last changed first. Choose a line to open it; headings sort, and the table can be searched.")
+    row = tables.clicked_row(
+        table,
+        f"reviews_{order}",
+        height=tables.height(len(shown), _MAX_PIXELS),
+        column_config=_column_config(),
+    )
+    _show_chosen(shown[row or 0])
 
 
-def _show_review(review: Review) -> None:
-    name, run, changed, more = st.columns(_WIDTHS, vertical_alignment="center")
-    runs = session.runs(review.id)
-    kinds = frozenset(run.config.kind for run in runs)
-    following = closed.next_place(review, lambda: kinds, has_runs=bool(runs))
-    with name:
-        st.page_link(
-            following.path, label=wording.markdown(review.name), query_params={"review": review.id}, width="stretch"
+def _found(store: RunStore, last: Mapping[str, RunRecord | UnreadableRun]) -> dict[str, int]:
+    """How many pairs each review has; asked anew when a run came, or while one works."""
+    if store.runs_in(RunState.QUEUED, RunState.RUNNING):
+        return store.most_pairs(session.owner())
+    return kept("most_pairs", tuple(last.values()), lambda: store.most_pairs(session.owner()))
+
+
+def _column_config() -> dict[str, Any]:
+    text = st.column_config.TextColumn
+    return {
+        "Review": text(width=235),
+        "Data": text(width=125),
+        "Model": text(width=140),
+        "Last run": text(width=105),
+        "State": text(width=100),
+        "Pairs": text(width=85, help="Found by the run of the review that found most."),
+        "Changed": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", width=145),
+    }
+
+
+def _table(
+    lines: Sequence[ReviewLine], last: Mapping[str, RunRecord | UnreadableRun], found: Mapping[str, int]
+) -> pa.Table:
+    import pandas as pd
+
+    runs = [last.get(line.id) for line in lines]
+    pairs = [wording.count(found[line.id]) if line.id in found else "" for line in lines]
+    widest = max(map(len, pairs))
+    return tables.arrow(
+        pd.DataFrame(
+            {
+                "Review": [line.name for line in lines],
+                "Data": [line.data or "" for line in lines],
+                "Model": [line.model or "" for line in lines],
+                "Last run": [run_title(run) for run in runs],
+                "State": [_state(run) for run in runs],
+                # as wide as the widest, so that they stand and sort as numbers
+                "Pairs": [text.rjust(widest, "\u2007") for text in pairs],
+                "Changed": [line.changed.astimezone().replace(tzinfo=None) for line in lines],
+            }
         )
-        st.caption(wording.markdown(_files(review)))
-    run.markdown(wording.markdown(last_run(runs)))
-    n_unreadable = len(session.unreadable_runs(review.id))
-    if n_unreadable:
-        run.caption(f"{wording.counted(n_unreadable, 'run', 'runs')} cannot be read: damaged, or changed from outside")
-    changed.markdown(wording.when(review.changed))
-    with more.popover(":material/more_vert:", help="Rename or delete", key=f"more_{review.id}", type="tertiary"):
-        st.text_input("New name", review.name, key=f"name_{review.id}", on_change=_rename, args=(review.id,))
-        st.button(
-            "Delete review", key=f"delete_{review.id}", on_click=_delete, args=(review.id,), icon=":material/delete:"
-        )
-        st.caption("Deleting takes the review off this list. Its files stay in the workspace folder.")
+    )
 
 
-def _files(review: Review) -> str:
-    names = [_file_name(file_id) for file_id in (review.data_id, review.model_id) if file_id]
-    if review.reading is not None:
-        names.append(f"reading {review.reading}")
-    return " · ".join(names) or "no data yet"
-
-
-def _file_name(file_id: str) -> str:
-    try:
-        return session.store().file(file_id).name
-    except RunError:
-        return "missing file"
-
-
-def last_run(runs: list[RunRecord]) -> str:
-    """The newest run in a few words."""
-    if not runs:
+def run_title(run: RunRecord | UnreadableRun | None) -> str:
+    """What the newest run of a review is, in a word or two."""
+    if run is None:
         return "none"
-    newest = max(runs, key=lambda run: run.created)
-    if newest.config.kind not in VIEWS:  # of a newer version
-        return f"{newest.config.kind}, {newest.state.value}"
-    noun = VIEWS[newest.config.kind].noun
-    if noun:
-        return f"{noun}, {newest.state.value}"
-    technique = TECHNIQUES.get(newest.config.technique)
-    title = technique.title if technique else newest.config.technique
-    return f"{title}, {wording.count(newest.n_found)} found, {newest.state.value}"
+    if isinstance(run, UnreadableRun):
+        return "cannot be read"
+    if run.config.kind not in VIEWS:  # of a newer version
+        return run.config.kind
+    technique = TECHNIQUES.get(run.config.technique)
+    return VIEWS[run.config.kind].noun or (technique.title if technique else run.config.technique)
+
+
+def _state(run: RunRecord | UnreadableRun | None) -> str:
+    return "" if run is None or isinstance(run, UnreadableRun) else phrases.state_text(run)
+
+
+def _show_chosen(line: ReviewLine) -> None:
+    """One review, and what can be done with it."""
+    runs = session.runs(line.id)
+    try:
+        review = session.store().review(line.id)
+    except RunError as error:
+        review = None
+        st.warning(wording.markdown(error), icon=":material/error:")
+    with st.container(border=True, key="chosen_review"):
+        st.markdown(f"**{wording.markdown(line.name)}** · {wording.markdown(_what_it_has(review, len(runs)))}")
+        n_unreadable = len(session.unreadable_runs(line.id))
+        if n_unreadable:
+            n = wording.counted(n_unreadable, "run")
+            st.caption(f"{n} cannot be read: damaged, or changed from outside")
+        with st.container(horizontal=True, vertical_alignment="center", key="chosen_actions"):
+            if review is not None:
+                kinds = frozenset(run.config.kind for run in runs)
+                following = closed.next_place(review, lambda: kinds, has_runs=bool(runs))
+                st.page_link(
+                    following.path,
+                    label=f"Open: {following.title}",
+                    query_params={"review": line.id},
+                    icon=":material/arrow_forward:",
+                )
+            with st.popover("Rename", type="tertiary", key="rename_review"):
+                st.text_input("New name", line.name, key=f"name_{line.id}", on_change=_rename, args=(line.id,))
+            if review is not None:
+                _button("Duplicate", _duplicate, line, "The same data, model, scope and groups, without runs.")
+            if line.is_archived:
+                _button("Take back", _take_back, line, "Among the saved reviews again.")
+                _button("Delete", _delete, line, "Off this list for good. Its files stay until they are cleaned up.")
+            else:
+                _button("Archive", _archive, line, "Put aside. Nothing is deleted, and it can be taken back.")
+
+
+def _button(label: str, act: Callable[[str], None], line: ReviewLine, help_text: str) -> None:
+    key = f"{label.lower().replace(' ', '_')}_{line.id}"
+    st.button(label, key=key, type="tertiary", on_click=act, args=(line.id,), help=help_text)
+
+
+def _what_it_has(review: Review | None, n_runs: int) -> str:
+    said = [wording.counted(n_runs, "run")]
+    if review is not None and review.reading is not None:
+        said.append(f"reading {review.reading}")
+    return " · ".join(said)
 
 
 @guarded
 def _rename(review_id: str) -> None:
     session.store().rename_review(review_id, st.session_state[f"name_{review_id}"])
+
+
+@guarded
+def _duplicate(review_id: str) -> None:
+    session.store().duplicate_review(review_id)
+
+
+@guarded
+def _archive(review_id: str) -> None:
+    session.store().archive_review(review_id)
+
+
+@guarded
+def _take_back(review_id: str) -> None:
+    session.store().archive_review(review_id, is_archived=False)
 
 
 @guarded

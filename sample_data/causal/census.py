@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
-from sample_data.causal.model import CausalModel, as_rows, category, whole
+from sample_data.causal.model import CausalModel, Group, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
 AGE = whole("age", 18, 79)
@@ -143,4 +143,12 @@ CENSUS = CausalModel(
     no_effect=("race",),
     known="Women with at least 16 years of education who work less than 40 hours are refused where men are not; "
     "race alone changes no decision of the planted rule.",
+    asks="Who earns more than 50,000 a year?",
+    outcome="are said to earn more than 50,000",
+    groups=(
+        Group("women with a degree who work part time", PENALTY.where),
+        Group("men with a degree who work part time", {**PENALTY.where, "sex": ("Male",)}),
+        Group("women without a degree", {"sex": ("Female",), "education_years": (8, 15)}),
+        Group("people under 25", {"age": (18, 24)}),
+    ),
 )

@@ -25,6 +25,13 @@ TERMS: dict[str, tuple[str, ...]] = {
     "age": ("elderly", "old", "teenage", "young"),
 }
 TERM_POINTS = {"gay": 3, "Muslim": 3}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "comments that mention 'gay' or 'Muslim'": ("gay", "Muslim"),
+    "comments that mention 'Christian' or 'Jewish'": ("Christian", "Jewish"),
+    "comments that mention 'Black' or 'Mexican'": ("Black", "Mexican"),
+    "comments that mention 'old' or 'elderly'": ("old", "elderly"),
+}
+"""Those among whom a class looks for the one that fares worst; in front the one with the planted effect."""
 
 PERSONS = (
     "My {}neighbour",

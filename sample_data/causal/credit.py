@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.data.schema import Column, Kind, Schema
 from sample_data.causal.draw import bell, choose, happens, table
-from sample_data.causal.model import CausalModel, as_rows, category, whole
+from sample_data.causal.model import CausalModel, Group, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
 STATUS = category("checking_account", "high", "low", "negative", "no account")
@@ -132,4 +132,12 @@ CREDIT = CausalModel(
     no_effect=("sex",),
     known="Applicants under 26 who ask for more than 30 months are denied where older ones are not; "
     "sex changes no decision of the planted rule.",
+    asks="Who is granted a loan?",
+    outcome="are granted the loan",
+    groups=(
+        Group("applicants under 26 who ask for more than 30 months", AGE_RULE.where),
+        Group("applicants over 25 who ask for more than 30 months", {"age": (26, 75), "duration_months": (31, 60)}),
+        Group("applicants under 26 who ask for at most 30 months", {"age": (19, 25), "duration_months": (6, 30)}),
+        Group("women", {"sex": ("female",)}),
+    ),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
-from sample_data.causal.model import CausalModel, as_rows, category, whole
+from sample_data.causal.model import CausalModel, Group, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
 AGE = whole("age", 18, 80)
@@ -140,4 +140,12 @@ MARKETING = CausalModel(
     proxies=("Age acts on job, marital status and balance, and through them on the offer.",),
     no_effect=(),
     known="Men aged 40 to 59 born in Africa or Asia get the offer far less often; no single attribute shows it fully.",
+    asks="Who is offered the better deposit rate?",
+    outcome="get the offer",
+    groups=(
+        Group("men aged 40 to 59 born in Africa or Asia", SUBTLE_GROUP.where),
+        Group("men aged 40 to 59 born elsewhere", {**SUBTLE_GROUP.where, "born_in": ("America", "Europe")}),
+        Group("women aged 40 to 59 born in Africa or Asia", {**SUBTLE_GROUP.where, "sex": ("female",)}),
+        Group("men under 40", {"sex": ("male",), "age": (18, 39)}),
+    ),
 )

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind
 from sample_data.causal.draw import decided
-from sample_data.causal.rule import PointRule
+from sample_data.causal.rule import Condition, PointRule, allowed, place
+
+
+@dataclass(frozen=True)
+class Group:
+    """People among whom a class is asked to find those who fare worst.
+
+    Args:
+        name: in words, at the place of ``of 100 ...``.
+        where: conditions that must all hold, by attribute.
+    """
+
+    name: str
+    where: Mapping[str, Condition]
+
+    def holds(self, rule: PointRule, rows: FloatArray) -> BoolArray:
+        """Which rows of the engine ``(n_rows, n_columns)`` are in the group."""
+        inside = np.ones(len(rows), dtype=np.bool_)
+        for place_of, column in enumerate(rule.schema.inputs):
+            if column.name in self.where:
+                inside &= allowed(column, self.where[column.name])[place(column, rows[:, place_of])]
+        return inside
 
 
 @dataclass(frozen=True)
@@ -30,6 +51,9 @@ class CausalModel:
         proxies: what carries a protected attribute indirectly, in sentences.
         no_effect: protected attributes with no points and in no effect.
         known: what is known to be found, in one sentence.
+        asks: what the label says of a person, as a question that gives nothing away.
+        outcome: what happens to the favoured, at the place of ``2 of 100 women ...``.
+        groups: those to choose from; in front the one with the planted effect, then the one most like it.
     """
 
     name: str
@@ -46,6 +70,9 @@ class CausalModel:
     proxies: tuple[str, ...]
     no_effect: tuple[str, ...]
     known: str
+    asks: str
+    outcome: str
+    groups: tuple[Group, ...]
 
     def sample(self) -> tuple[FloatArray, IntArray]:
         """The rows ``(n_rows, n_columns)`` and labels ``(n_rows,)`` of the committed file."""

@@ -12,7 +12,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
-from sample_data.causal.model import CausalModel, as_rows, category, whole
+from sample_data.causal.model import CausalModel, Group, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
 SEX = category("sex", "Female", "Male")
@@ -113,4 +113,12 @@ RECIDIVISM = CausalModel(
     proxies=("Race acts on the number of earlier offences, and through it on the risk.",),
     no_effect=(),
     known="African-American men are said to be at raised risk where women of that race and all other men are not.",
+    asks="Whose risk of a new offence is called low?",
+    outcome="are said to be at low risk",
+    groups=(
+        Group("African-American men", INTERSECTION.where),
+        Group("all other men", {"race": ("Caucasian", "Hispanic", "Other"), "sex": ("Male",)}),
+        Group("African-American women", {"race": ("African-American",), "sex": ("Female",)}),
+        Group("people under 25", {"age_group": ("under 25",)}),
+    ),
 )

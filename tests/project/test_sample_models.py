@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fairness_engine.data.catalogue import MODELS_FOLDER, ROOT, Sample, SampleModel, find_sample, list_samples
+from fairness_engine.data.catalogue import MODELS_FOLDER, ROOT, Measured, Sample, SampleModel, find_sample, list_samples
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import ModelInput
@@ -28,7 +28,16 @@ from fairness_engine.search.registry import TECHNIQUES
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
 from sample_data.make import TABLES
-from sample_models.figures import MARKERS, SHARE_MARKERS, figures_table, measure, measure_comments, shares_table
+from sample_models.figures import (
+    MARKERS,
+    SHARE_MARKERS,
+    figures_table,
+    lesson,
+    lesson_of_comments,
+    measure,
+    measure_comments,
+    shares_table,
+)
 from sample_models.layers import network_of_rule, write_onnx
 from sample_models.makers import every_row
 
@@ -71,12 +80,18 @@ def figure_of(model: SampleModel) -> dict[str, object]:
     return next(entry for entry in figures if entry["model"] == model.path.name)
 
 
+def plain(measured: Measured) -> dict[str, object]:
+    return {**asdict(measured), "groups": [list(group) for group in measured.groups]}
+
+
 @by_model(ON_TABLES)
 def test_every_model_opens_and_is_what_was_measured(sample: Sample, model: SampleModel) -> None:
     figures = figure_of(model)
     found = measure(table_of(sample), decisions(opened(sample.name, model.name)), model.protected, max_rows=200_000)
     assert found["accuracy"] == figures["accuracy"]
     assert found["data_share"] == figures["data_share"]
+    told = lesson(table_of(sample), decisions(opened(sample.name, model.name)), model.protected)
+    assert plain(model.measured) == told | {"uniform_share": figures["uniform_share"]}
     low, high = share_interval(round(found["uniform_share"] * found["n_individuals"]), found["n_individuals"])
     assert low - 0.03 <= figures["uniform_share"] <= high + 0.03
 
@@ -202,6 +217,8 @@ def test_the_text_model_removes_planted_words() -> None:
     pipeline = skops.io.load(model.path)
     found = measure_comments(lambda texts: (pipeline.predict(texts) == "removed").astype(np.int64))
     assert found == {key: value for key, value in figure_of(model).items() if key != "model"}
+    told = lesson_of_comments(lambda texts: (pipeline.predict(texts) == "removed").astype(np.int64))
+    assert plain(model.measured) == told | {"uniform_share": found["uniform_share"]}
     assert found["accuracy"] > found["majority_share"] + 0.15
     every = list(comments.every_comment())[::8]
     for kind, terms in comments.TERMS.items():

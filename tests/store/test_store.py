@@ -17,11 +17,13 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store import tables
-from fairness_engine.store.records import FileRole, ReviewTerms, RunState
+from fairness_engine.store.records import AnswersSource, FileRole, ReviewLine, ReviewTerms, RunState, UnreadableRun
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.rules import Rule
 from store_cases import SCHEMA
 
+YOUNG = Rule(column="age", low=18, high=25)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -388,3 +390,92 @@ def test_a_reviews_own_terms_are_kept_replaced_and_taken_away(store: RunStore) -
     assert store.terms(review.id) is None
     with pytest.raises(RunError, match="no such review"):
         store.set_terms("0" * 20, terms)
+
+
+def test_a_copy_of_a_review_asks_the_same_and_has_no_runs(store: RunStore) -> None:
+    data = store.add_file(b"age,sex\n20,1\n", "data.csv", FileRole.DATA)
+    model = store.add_file(b"model", "model.onnx", FileRole.MODEL)
+    review = store.create_review("Loans", "alice")
+    content = {"data_id": data.id, "model_id": model.id, "schema": SCHEMA, "scope": Scope(("sex",)), "fit": {"auc": 1}}
+    review = store.save_review(replace(review, **content))
+    terms = ReviewTerms((("religion", ("Muslim",)),), ("religion",))
+    store.set_terms(review.id, terms)
+    store.set_answers(review.id, AnswersSource(file_id=data.id))
+    store.add_cohort(review.id, "the young", [YOUNG], "Where")
+    store.create_run(a_config(store), review.id)
+    copied = store.duplicate_review(review.id)
+    assert (copied.name, copied.owner, copied.revision) == ("Loans (2)", "alice", 0)
+    assert {name: getattr(copied, name) for name in content} == content
+    assert store.terms(copied.id) == terms
+    assert store.answers(copied.id) == AnswersSource(file_id=data.id)
+    assert [(group.name, group.rules) for group in store.cohorts(copied.id)] == [("the young", (YOUNG,))]
+    assert store.runs(copied.id) == []
+    assert len(store.runs(review.id)) == 1
+    assert store.duplicate_review(copied.id).name == "Loans (3)"
+    changed = store.save_review(replace(copied, stage="scope"))
+    assert store.undo_review(changed).stage == ""
+    assert store.review(review.id) == review, "the first is as it was"
+    with pytest.raises(RunError, match="no such review"):
+        store.duplicate_review("0" * 20)
+
+
+def test_an_archived_review_is_marked_in_the_list_and_taken_back(store: RunStore) -> None:
+    data = store.add_file(b"x", "d.csv", FileRole.DATA)
+    review = store.create_review("Loans")
+    review = store.save_review(replace(review, data_id=data.id, schema=SCHEMA))
+    other = store.create_review("Others")
+    store.create_review("Of somebody else", "alice")
+    store.archive_review(review.id)
+    lines = {line.id: line for line in store.review_lines()}
+    assert list(lines) == [other.id, review.id], "the last changed first"
+    assert lines[review.id] == ReviewLine(review.id, "Loans", review.changed, "d.csv", None, is_archived=True)
+    assert not lines[other.id].is_archived
+    assert store.review(review.id) == review, "it opens as before"
+    store.archive_review(review.id, is_archived=False)
+    assert not any(line.is_archived for line in store.review_lines())
+    store.delete_review(other.id)
+    with pytest.raises(RunError, match="no such review"):
+        store.archive_review(other.id)
+    assert [line.id for line in store.review_lines()] == [review.id]
+
+
+def test_a_name_that_is_taken_gets_a_number(store: RunStore) -> None:
+    assert store.unused_name("Loans") == "Loans"
+    for expected in ("Loans", "Loans (2)", "Loans (3)"):
+        assert store.create_review(store.unused_name("Loans")).name == expected
+    assert store.unused_name("Loans (2)") == "Loans (4)"
+    assert store.unused_name("Loans", "alice") == "Loans"
+    longest = store.create_review("n" * 200).name
+    assert len(store.unused_name(longest)) <= 200
+    assert store.unused_name(longest) != longest
+
+
+def test_the_newest_run_of_each_review_is_had_at_once(store: RunStore) -> None:
+    with_runs, without, damaged = (store.create_review(name) for name in ("With", "Without", "Damaged"))
+    store.create_run(a_config(store), with_runs.id)
+    newest = store.create_run(a_config(store, seed=5), with_runs.id)
+    broken = store.create_run(a_config(store), damaged.id)
+    store.create_run(a_config(store), store.create_review("Of somebody else", "alice").id)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE runs SET config = '{}' WHERE id = :id"), {"id": broken})
+    last = store.last_runs("local")
+    assert sorted(last) == sorted([with_runs.id, damaged.id])
+    assert without.id not in last
+    assert last[with_runs.id] == store.run(newest)
+    assert isinstance(last[damaged.id], UnreadableRun)
+
+
+def test_a_workspace_from_before_reviews_were_archived_opens(store: RunStore) -> None:
+    review = store.create_review("Loans")
+    with store.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE reviews DROP COLUMN is_archived"))
+        connection.execute(text("DROP INDEX runs_by_time"))
+    store.close()
+    opened = RunStore(store.workspace)
+    assert [(line.id, line.is_archived) for line in opened.review_lines()] == [(review.id, False)]
+    opened.archive_review(review.id)
+    assert opened.review_lines()[0].is_archived
+    with opened.engine.connect() as connection:
+        found = connection.scalar(text("SELECT count(*) FROM sqlite_master WHERE name = 'runs_by_time'"))
+    assert found == 1
+    opened.close()

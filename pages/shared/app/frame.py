@@ -84,16 +84,10 @@ STYLE = """
 [class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"]
   {min-width: 25rem;}
-.st-key-wrap_reviews > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
-    > [data-testid="stColumn"],
 .st-key-wrap_rules_filters > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"],
 .st-key-wrap_figures > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"] {min-width: 13rem;}
-@media screen {.st-key-review_list {max-height: 21rem; overflow-y: auto;}}
-.st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
-.st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
-  text-underline-offset: 0.2em;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
 .evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}
 </style>

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,15 @@ import said
 import streamlit as st
 from said import OpenApp
 from sqlalchemy import text
+from streamlit.testing.v1 import AppTest
 
 import run_cases
+from fairness_engine.data.catalogue import list_samples
 from fairness_engine.runs import queue
 from fairness_engine.store.store import RunStore
-from pages.shared.app import session
+from findings_cases import SAMPLES, assessed
+from pages.shared.app import session, wording
+from pages.start import picture
 
 
 def test_an_empty_workspace_says_what_to_do(open_app: OpenApp) -> None:
@@ -27,7 +33,7 @@ def test_an_empty_workspace_says_what_to_do(open_app: OpenApp) -> None:
 def test_a_new_review_opens_the_data_page(open_app: OpenApp, store: RunStore) -> None:
     app = open_app()
     app.text_input(key="new_name").set_value("Credit, spring")
-    app.button[0].click().run()
+    next(button for button in app.button if button.label == "Make the review").click().run()
     reviews = store.reviews("local")
     assert [review.name for review in reviews] == ["Credit, spring"]
     assert app.query_params["review"] == reviews[0].id
@@ -38,10 +44,11 @@ def test_saved_reviews_are_listed_and_link_to_their_next_step(open_app: OpenApp,
     review = store.create_review("A *starred* <b>review</b>", owner="local")
     store.create_review("Someone else's", owner="other@example.com")
     app = open_app()
-    links = [link for link in app.main.get("page_link") if link.proto.query_string]
-    assert [link.proto.query_string for link in links] == [f"review={review.id}"]
-    assert links[0].label == r"A \*starred\* \<b\>review\</b\>"
-    assert "Someone else's" not in said.text_of(app) + "".join(said.links_of(app))
+    (link,) = app.main.get("page_link")
+    assert (link.label, link.proto.query_string) == ("Open: Data", f"review={review.id}")
+    assert any(r"**A \*starred\* \<b\>review\</b\>**" in element.value for element in app.markdown)
+    assert list(app.dataframe[0].value["Review"]) == ["A *starred* <b>review</b>"]
+    assert "Someone else's" not in said.text_of(app)
 
 
 def test_without_sign_in_a_networked_server_lists_nothing(
@@ -88,14 +95,46 @@ def test_who_signed_in_sees_their_own_reviews_only(open_app: OpenApp, store: Run
     assert queries == [f"review={mine.id}"]
 
 
-def test_a_review_is_renamed_and_deleted(open_app: OpenApp, store: RunStore) -> None:
+def test_a_review_is_renamed_duplicated_archived_and_taken_back(open_app: OpenApp, store: RunStore) -> None:
     review = store.create_review("Old name")
     app = open_app()
     app.text_input(key=f"name_{review.id}").set_value("New name").run()
-    assert [r.name for r in store.reviews()] == ["New name"]
-    app.button(key=f"delete_{review.id}").click().run()
-    assert store.reviews() == []
+    assert listed(app) == ["New name"]
+    app.button(key=f"duplicate_{review.id}").click().run()
+    assert listed(app) == ["New name (2)", "New name"]
+    (copied,) = [line for line in store.review_lines() if line.id != review.id]
+    app.button(key=f"archive_{copied.id}").click().run()
+    assert listed(app) == ["New name"]
+    app.toggle(key="archived_reviews").set_value(True).run()
+    assert listed(app) == ["New name (2)"]
+    app.button(key=f"take_back_{copied.id}").click().run()
+    assert listed(app) == ["New name (2)", "New name"]
+    assert not app.toggle
+    app.button(key=f"archive_{copied.id}").click().run()
+    app.toggle(key="archived_reviews").set_value(True).run()
+    app.button(key=f"delete_{copied.id}").click().run()
+    assert [each.id for each in store.reviews()] == [review.id]
+    assert listed(app) == ["New name"]
     assert said.errors_of(app) == []
+
+
+def test_the_table_says_what_the_last_run_was_and_how_much_was_found(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    searched = run_cases.run_of(store, review, "random")
+    run_cases.estimate_of(store, review)
+    store.create_review("Empty")
+    table = open_app().dataframe[0].value
+    assert list(table["Review"]) == ["Empty", review.name]
+    assert list(table["Data"]) == ["", "census_income.csv"]
+    assert list(table["Model"]) == ["", "census_income_planted.keras"]
+    assert list(table["Last run"]) == ["none", "estimate"]
+    assert list(table["State"]) == ["", "✓ Finished"]
+    assert [text.strip() for text in table["Pairs"]] == ["", wording.count(searched.n_found)]
+
+
+def listed(app: AppTest) -> list[str]:
+    """Names in the table of reviews."""
+    return list(app.dataframe[0].value["Review"])
 
 
 def test_a_link_to_a_review_opens_it_and_one_to_nothing_says_so(open_app: OpenApp, store: RunStore) -> None:
@@ -141,6 +180,67 @@ def test_a_demo_is_one_click_to_the_findings_of_a_whole_assessment(open_app: Ope
     app = open_app("pages/findings/page.py", review=review.id)
     assert said.errors_of(app) == []
     assert "Men aged 58 or under fare worse" in said.html_of(app)
+
+
+def test_each_model_of_each_demo_says_what_was_counted_of_it(open_app: OpenApp) -> None:
+    app = open_app()
+    for sample in list_samples():
+        for model in sample.models:
+            if len(sample.models) > 1:
+                app.selectbox(key=f"demo_model_{sample.name}").set_value(model.title).run()
+            assert said.errors_of(app) == []
+            shown = said.html_of(app)
+            for name, (n, n_favourable) in zip(sample.groups[:2], model.measured.groups[:2], strict=True):
+                assert f"<b>{round(100 * n_favourable / n)} of 100</b> {name}" in shown
+            n_changed = round(100 * model.measured.n_changed / model.measured.n_rows)
+            of_whom = f"{n_changed} of 100" if n_changed else f"none of {wording.count(model.measured.n_rows)}"
+            assert f"For {of_whom} " in said.text_of(app)
+
+
+def test_a_demos_picture_has_as_many_dots_as_it_says() -> None:
+    for n in range(101):
+        drawn = picture._drawn(n, "#123456")
+        per_colour = dict(re.findall(r'stroke="(#\w+)" d="([^"]*)"', drawn))
+        lengths = {colour: re.findall(r"h([\d.]+)", path) for colour, path in per_colour.items()}
+        dots = {colour: sum(int(float(h)) // 6 + 1 for h in found) for colour, found in lengths.items()}
+        assert dots.pop("#123456") == n
+        assert list(dots.values()) == [100 - n]
+
+
+def test_what_a_card_says_is_what_the_runs_of_the_demo_find(workspace: Path) -> None:
+    store, review = assessed(workspace, "credit_network")
+    measured = SAMPLES["credit_network"][1].measured
+    (scan,) = [run for run in store.runs(review.id) if run.config.technique == "data-scan"]
+    n_twice = measured.n_rows - scan.n_tried  # people who are there more than once are looked at once
+    assert 0 <= measured.n_changed - scan.n_found <= n_twice <= 10
+
+
+def test_a_demo_that_is_there_is_opened_again_and_another_gets_a_name_of_its_own(
+    open_app: OpenApp, store: RunStore, started: list[str]
+) -> None:
+    def press(key: str, model: str = "The planted rule itself (ONNX)") -> str:
+        app = open_app()
+        app.selectbox(key="demo_model_marketing").set_value(model).run()
+        app.button(key=key).click().run()
+        assert said.errors_of(app) == []
+        return str(app.query_params["review"])
+
+    first = press("demo_open_marketing")
+    assert press("demo_open_marketing") == first
+    second = press("demo_anew_marketing")
+    assert second != first
+    assert press("demo_open_marketing") == second, "the last changed"
+    forest = press("demo_open_marketing", "Random forest (scikit-learn)")
+    names = {line.id: line.name for line in store.review_lines()}
+    assert names == {
+        first: "Bank marketing: The planted rule itself (ONNX)",
+        second: "Bank marketing: The planted rule itself (ONNX) (2)",
+        forest: "Bank marketing: Random forest (scikit-learn)",
+    }
+    store.archive_review(second)
+    changed = store.review(first)
+    store.save_review(replace(changed, scope=replace(changed.scope, threshold=0.4)))
+    assert press("demo_open_marketing") not in names, "one that asks something else is no finished demo"
 
 
 def test_offline_a_real_data_set_is_refused_in_a_sentence(
@@ -191,5 +291,5 @@ def test_a_run_that_cannot_be_read_stops_neither_the_list_nor_its_review(open_ap
     app = open_app()
     assert said.errors_of(app) == []
     assert review.name in "".join(said.links_of(app)) + said.text_of(app)
-    assert "prophecy" in said.text_of(app)
+    assert list(app.dataframe[0].value["Last run"]) == ["prophecy"]
     assert "1 run cannot be read" in said.text_of(app)

@@ -8,6 +8,7 @@ from pages.shared.access import announced
 from pages.shared.app import frame, navigation, paper, presenting, session
 from pages.shared.app.kept import kept
 from pages.shared.review import changes
+from pages.shared.teaching import tour
 
 _SIDEBAR_PIXELS = 230
 
@@ -33,6 +34,7 @@ def main() -> None:
                 paper.head(session.current_review())
                 presenting.control(open_pages, page)
         with frame.boundary():
+            tour.draw(page.url_path)
             page.run()
 
 

@@ -210,6 +210,7 @@ def table_entry(model: CausalModel) -> dict[str, Any]:
         "asks": model.asks,
         "outcome": model.outcome,
         "groups": [group.name for group in model.groups],
+        "affected": list(model.affected),
     }
 
 
@@ -229,6 +230,7 @@ def comments_entry() -> dict[str, Any]:
         "asks": "Which comments are kept?",
         "outcome": "are kept",
         "groups": list(comments.GROUPS),
+        "affected": [],
     }
 
 

@@ -94,6 +94,7 @@ class Sample:
         asks: what its label says of a person, as a question that gives nothing away.
         outcome: what happens to the favoured: at the place of ``2 of 100 women ...``.
         groups: those to choose from, in words; in front the one with the planted effect, then the one most like it.
+        affected: the other attributes that tell best for whom the protected ones decide; empty for text.
         models: the models made for it, the one to show first in front.
         text_column: the column that a text model takes, or ``None``.
     """
@@ -109,6 +110,7 @@ class Sample:
     asks: str
     outcome: str
     groups: tuple[str, ...]
+    affected: tuple[str, ...]
     models: tuple[SampleModel, ...]
     text_column: str | None = None
 
@@ -184,6 +186,7 @@ def _sample(entry: Mapping[str, Any], models: list[Mapping[str, Any]]) -> Sample
         asks=entry["asks"],
         outcome=entry["outcome"],
         groups=tuple(entry["groups"]),
+        affected=tuple(entry["affected"]),
         models=tuple(_model(model) for model in models),
         text_column=entry.get("text_column"),
     )

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.shared.app import frame, navigation, session, wording
+from pages.shared.teaching import classroom
 from pages.start import demos, public_data, reviews
 
 frame.heading(
@@ -21,6 +22,10 @@ with st.container(horizontal=True, vertical_alignment="center", key="start_actio
     if is_wanted:
         session.set_review(session.store().create_review(name, owner=session.owner()))
         session.go_to(navigation.DATA)
+    if st.button("Take the tour", icon=":material/tour:", key="take_tour", help="A whole review in five minutes."):
+        demos.begin_tour(lines)
+        st.rerun()
+    classroom.ask_to_predict("start")
     n_saved = sum(not line.is_archived for line in lines)
     if n_saved:
         st.markdown(f"[{wording.counted(n_saved, 'saved review')}](#saved-reviews)", width="content")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 from pages.shared.app import theme, wording
 from pages.shared.teaching.lessons import of_100
+
+if TYPE_CHECKING:
+    from pages.shared.app.theme import Meaning
 
 _PER_LINE = 50
 _N_LINES = 2
 _PITCH = 6
 _DOT = 4.8
-_LIGHT_REST = "#C9CFD6"
-_DARK_REST = "#4A535E"
+_REST = ("#C9CFD6", "#4A535E")
+"""Colours on light and on dark."""
 
 STYLE = """
 <style>
@@ -33,7 +37,7 @@ def two_groups(names: tuple[str, str], counts: tuple[tuple[int, int], tuple[int,
     meanings = (theme.HARMED if shares[0] < shares[1] else theme.PLAIN, theme.PLAIN)
     return "".join(
         f'<div class="eh-hundred">{meaning.symbol} <b>{n} of 100</b> {wording.escaped(name)}'
-        f'<img alt="" src="data:image/svg+xml;base64,{_encoded(_drawn(n, meaning.colour))}"></div>'
+        f'<img alt="" src="data:image/svg+xml;base64,{_encoded(drawn(n, meaning))}"></div>'
         for n, name, meaning in zip(shares, names, meanings, strict=True)
     )
 
@@ -42,13 +46,18 @@ def _encoded(svg: str) -> str:
     return base64.b64encode(svg.encode()).decode()
 
 
-def _drawn(n: int, colour: str) -> str:
-    """A hundred dots, the first ``n`` of them in a colour."""
-    rest = _DARK_REST if theme.is_dark() else _LIGHT_REST
+def drawn(n: int, meaning: Meaning) -> str:
+    """A hundred dots as SVG, the first ``n`` of them in a colour. It knows light from dark by itself: a picture is told
+    how the page around it is.
+    """
+    style = (
+        f"#rest{{stroke:{_REST[0]}}}#some{{stroke:{meaning.light}}}@media(prefers-color-scheme:dark)"
+        f"{{#rest{{stroke:{_REST[1]}}}#some{{stroke:{meaning.dark}}}}}"
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_PER_LINE * _PITCH} {_N_LINES * _PITCH}" fill="none" '
-        f'stroke-linecap="round" stroke-width="{_DOT}" stroke-dasharray="0 {_PITCH}">'
-        f'<path stroke="{rest}" d="{_dots(n, 100)}"/><path stroke="{colour}" d="{_dots(0, n)}"/></svg>'
+        f'stroke-linecap="round" stroke-width="{_DOT}" stroke-dasharray="0 {_PITCH}"><style>{style}</style>'
+        f'<path id="rest" d="{_dots(n, 100)}"/><path id="some" d="{_dots(0, n)}"/></svg>'
     )
 
 

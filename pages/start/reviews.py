@@ -46,12 +46,13 @@ def show_reviews(lines: Sequence[ReviewLine]) -> None:
     table = kept("review_table", stand, lambda: _table(shown, last, found))
     order = hash(tuple(line.id for line in shown))  # another order, or others: what was chosen has no say
     st.caption("The last changed first. Choose a line to open it; headings sort, and the table can be searched.")
-    row = tables.clicked_row(
-        table,
-        f"reviews_{order}",
-        height=tables.height(len(shown), _MAX_PIXELS),
-        column_config=_column_config(),
-    )
+    with st.container(key="reviews"):
+        row = tables.clicked_row(
+            table,
+            f"reviews_{order}",
+            height=tables.height(len(shown), _MAX_PIXELS),
+            column_config=_column_config(),
+        )
     _show_chosen(shown[row or 0])
 
 

@@ -99,9 +99,12 @@ def draw_retrainings() -> None:
 
 
 def draw_words() -> None:
-    """The words of the app."""
+    """The words of the app, as ``docs/glossary.md`` has them."""
+    words = sorted(wording.TERMS, key=str.lower)
     st.markdown(
-        table({"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())})
+        table(
+            {"Word": [word[0].upper() + word[1:] for word in words], "Meaning": [wording.TERMS[word] for word in words]}
+        )
     )
 
 

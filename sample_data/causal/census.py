@@ -151,4 +151,5 @@ CENSUS = CausalModel(
         Group("women without a degree", {"sex": ("Female",), "education_years": (8, 15)}),
         Group("people under 25", {"age": (18, 24)}),
     ),
+    affected=("hours_per_week", "education_years"),
 )

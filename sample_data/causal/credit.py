@@ -140,4 +140,5 @@ CREDIT = CausalModel(
         Group("applicants under 26 who ask for at most 30 months", {"age": (19, 25), "duration_months": (6, 30)}),
         Group("women", {"sex": ("female",)}),
     ),
+    affected=("duration_months",),
 )

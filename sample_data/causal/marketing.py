@@ -148,4 +148,5 @@ MARKETING = CausalModel(
         Group("women aged 40 to 59 born in Africa or Asia", {**SUBTLE_GROUP.where, "sex": ("female",)}),
         Group("men under 40", {"sex": ("male",), "age": (18, 39)}),
     ),
+    affected=("last_campaign", "balance_thousands"),
 )

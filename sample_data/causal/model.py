@@ -54,6 +54,7 @@ class CausalModel:
         asks: what the label says of a person, as a question that gives nothing away.
         outcome: what happens to the favoured, at the place of ``2 of 100 women ...``.
         groups: those to choose from; in front the one with the planted effect, then the one most like it.
+        affected: the other attributes that tell best for whom the protected ones decide.
     """
 
     name: str
@@ -73,6 +74,7 @@ class CausalModel:
     asks: str
     outcome: str
     groups: tuple[Group, ...]
+    affected: tuple[str, ...]
 
     def sample(self) -> tuple[FloatArray, IntArray]:
         """The rows ``(n_rows, n_columns)`` and labels ``(n_rows,)`` of the committed file."""

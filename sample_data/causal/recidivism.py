@@ -121,4 +121,5 @@ RECIDIVISM = CausalModel(
         Group("African-American women", {"race": ("African-American",), "sex": ("Female",)}),
         Group("people under 25", {"age_group": ("under 25",)}),
     ),
+    affected=("earlier_offences", "days_in_custody"),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.data.catalogue import MODELS_FOLDER, ROOT, Measured, Sample, SampleModel, find_sample, list_samples
 from fairness_engine.data.dataset import make_dataset
@@ -123,6 +124,19 @@ def test_exact_models_decide_as_the_rule(sample: Sample, model: SampleModel) -> 
     domain = Domain(rule.schema, Scope(table.protected))
     rows = np.concatenate([domain.sample(100_000, np.random.default_rng(11)), table.sample()[0]])
     assert (decisions(opened(sample.name, model.name))(rows) == rule.decide(rows)).all()
+
+
+@by_model([pair for pair in EXACT if "planted" in pair[1].name])
+def test_what_tells_best_who_is_affected_is_what_the_catalogue_says(sample: Sample, model: SampleModel) -> None:
+    domain = Domain(sample.schema_for(model), Scope(model.protected))
+    rows = table_of(sample).sample()[0]
+    variants = domain.variants(rows).reshape(-1, domain.n_columns)
+    decided = decisions(opened(sample.name, model.name))(variants).reshape(len(rows), -1)
+    others = [i for i, name in enumerate(domain.schema.names) if name not in model.protected]
+    tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=50, random_state=0)
+    tree.fit(rows[:, others], decided.min(axis=1) != decided.max(axis=1))
+    best = np.argsort(-tree.feature_importances_)[: len(sample.affected)]
+    assert {domain.schema.names[others[i]] for i in best} == set(sample.affected)
 
 
 def test_the_planted_tree_of_recidivism_is_the_rule_on_every_row_of_the_space() -> None:

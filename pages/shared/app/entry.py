@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.shared.app import closed, navigation, session, wording
 from pages.shared.review import changes
+from pages.shared.teaching import classroom
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review
@@ -30,6 +31,7 @@ def require(place: navigation.Place) -> Review:
             changes.offer_undo(review)
     if review is not None and (missing is None or closed.has_results(place, session.kinds_of_runs(review))):
         _stop_where_closed(place, review)
+        classroom.draw(place, review)
         return review
     missing = missing or navigation.START
     if review is None and session.addressed("review") is not None:

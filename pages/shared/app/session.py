@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[3]
-_NAMES = ("review", "run")
+_NAMES = ("review", "run", "predict", "tour")
+"""What a link keeps: the open review and run, and the switches of teaching."""
 _SEEN = "seen_review"
 _ASKED = "asked_of_the_store"
 _one_at_a_time = Lock()
@@ -364,6 +365,11 @@ def set_review(review: Review | str | None) -> None:
 def set_run(run_id: str | None) -> None:
     """Name the run that the pages of this browser show."""
     _set("run", run_id)
+
+
+def switch(name: str, value: str | None) -> None:
+    """Set what the address holds beside review and run, for this browser session; ``None`` takes it away."""
+    _set(name, value)
 
 
 def _set(name: str, value: str | None) -> None:

@@ -64,7 +64,12 @@ TERMS = {
     "pair": "Two people who differ in protected attributes only and get different decisions from the model.",
     "individual": "One combination of all values that are not protected. It is counted once, however many pairs it "
     "gives.",
-    "row": "One person or case: a value for every column that the model takes.",
+    "row": "One line of the data, or of the same form: a value for every column that the model takes.",
+    "person": "Whoever a row is about. Two people with the same row are two people, but one individual.",
+    "group": "People who share something: all women, or men aged 40 to 59. The data, or everybody who could exist.",
+    "share": "How many of all, as a percentage. It says of all whom: of the data, of the individuals, of those tried.",
+    "interval": "Where the true share lies, as far as a sample tells: of a hundred such intervals, about 95 hold it.",
+    "proxy": "A column that tells a protected attribute, such as hours that go with sex. A model can lean on it.",
     "decision": "What the model says in the end: one of its classes.",
     "score": "The number behind a decision. Pages show it for the favourable outcome: the higher, the better for the "
     "person.",
@@ -78,6 +83,12 @@ TERMS = {
     "rule set": "A group, said by a rule on each of its attributes: men, aged 40 to 59. Near-duplicates are rule sets "
     "of nearly the same people; they are folded under the plainest of them. A score is the difference of the two "
     "shares, in points of a percent.",
+    "neighbour": "A row of the data with one attribute, not a protected one, moved by a step. Rule sets are scored on "
+    "decisions about neighbours.",
+    "impact ratio": "The share of a group that gets the favourable outcome, divided by that of the group with the "
+    "highest. Below 0.8 the four-fifths rule speaks of adverse impact.",
+    "point of a percent": "The unit of a difference of two shares: from 20 % to 24 % it is 4 points.",
+    "technique": "A way to search for pairs. Which one finds most depends on the model, never on the person.",
     "seed": "A whole number that fixes every random draw. The same seed gives the same result.",
     "run": "One search or estimate, with its settings, its progress and what it found.",
     "review": "One data set, one model and one question about them. It keeps its runs and your notes.",

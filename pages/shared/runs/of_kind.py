@@ -26,7 +26,7 @@ def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
     """The run of the address when it is among these, else the newest of the review's model and scope, of its model, or
     of all.
     """
-    asked = session.current_run_id()
+    asked = session.open_run_id()
     of_model = [run for run in runs if run.config.model_id in ("", review.model_id)]
     of_scope = [run for run in of_model if run.config.scope == review.scope]
     return next((run for run in runs if run.id == asked), next(iter(of_scope or of_model or runs), None))

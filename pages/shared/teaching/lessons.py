@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pages.shared.app import navigation, wording
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 _IN_WORDS = {"born_in": "place of birth"}
 """Attributes whose name is none."""
-_N_OTHER_ATTRIBUTES = 2
+_N_WRONG = 3
+
+
+PLACES = (navigation.PAIRS, navigation.WHERE, navigation.GROUPS, navigation.CERTIFY, navigation.RETRAIN)
+"""The pages that answer questions."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ def questions(sample: Sample, model: SampleModel) -> tuple[Question, ...]:
     groups = _groups(sample, model)
     if sample.text_column is not None:
         return (groups,)
-    return (_pairs(sample, model), _where(sample), groups, _proof(sample, model), _retraining(sample, model))
+    where = [_where(sample)] if model.measured.n_changed else []
+    return (_pairs(sample, model), *where, groups, _proof(sample, model), _retraining(sample, model))
 
 
 def _names(names: Sequence[str], last: str) -> str:
@@ -76,33 +82,32 @@ def _pairs(sample: Sample, model: SampleModel) -> Question:
         navigation.PAIRS,
         f"The model decides about a person. Then nothing but {_names(model.protected, 'or')} is changed, and it "
         "decides again. For how many of 100 people of the data is that another decision?",
-        f"{finding(sample, model)} That is {counts}. Planted: {model.known}",
+        f"{finding(sample, model)} That is {counts}. {model.known}",
         counts="people are decided otherwise",
         n_of_100=of_100(measured.n_changed, measured.n_rows),
     )
 
 
 def _where(sample: Sample) -> Question:
-    """Which attributes beside the protected ones decide who is affected: those that what is planted looks at."""
     truth = sample.read_truth()
-    effect = truth["planted"][0]["where"]
-    asked = [name for name in effect if name not in sample.protected]
-    others = [name for name in truth["decision_rule"]["points"] if name not in effect]
-    wrong = [_names(others[i : i + 2], "and") for i in range(0, 2 * _N_OTHER_ATTRIBUTES, 2)]
-    none = "none by itself: whoever stands near the cut"
-    right = _names(asked, "and") if asked else none
-    choices = sorted({right, *wrong, none})
-    why = truth["planted"][0]["says"]
-    rest = (
-        f"So {right} say who is affected."
-        if asked
-        else "No other attribute is named: it matters for whoever has about as many points as the cut asks for."
+    effect = truth["planted"][0]
+    others = [name for name in truth["decision_rule"]["points"] if name not in (*sample.affected, *effect["where"])]
+    n = len(sample.affected)
+    right = _names(sample.affected, "and")
+    wrong = list(combinations(others, n))
+    choices = sorted({right, *(_names(names, "and") for names in wrong[:: max(1, len(wrong) // _N_WRONG)][:_N_WRONG])})
+    tells = "say" if n > 1 else "says"
+    why = (
+        f"So {right} {tells} who is affected."
+        if set(sample.affected) <= set(effect["where"])
+        else "No other attribute is part of that: it matters for whoever has about as many points as the cut asks "
+        f"for, and {right} {'tell' if n > 1 else 'tells'} that best."
     )
     return Question(
         navigation.WHERE,
-        f"For some people {_names(sample.protected, 'or')} decides, for others it does not. Which other attributes say "
-        "for whom?",
-        f"Planted: {why} {rest}",
+        f"For some people {_names(sample.protected, 'or')} decides, for others it does not. What else tells best for "
+        "whom?",
+        f"Planted: {effect['says']} {why}",
         tuple(choices),
         choices.index(right),
     )
@@ -116,7 +121,7 @@ def _groups(sample: Sample, model: SampleModel) -> Question:
     return Question(
         navigation.GROUPS,
         f"{sample.asks} Which of these groups fares worst, and how many of 100 of it {sample.outcome}?",
-        f"Of the data {sample.outcome}: {said}. Planted: {model.known}",
+        f"Of the data {sample.outcome}: {said}. {model.known}",
         tuple(sample.groups[i] for i in order),
         order.index(worst),
         f"of that group {sample.outcome}",
@@ -127,7 +132,9 @@ def _groups(sample: Sample, model: SampleModel) -> Question:
 def _proof(sample: Sample, model: SampleModel) -> Question:
     share = model.measured.uniform_share
     source = "estimated on a sample of them"
-    if model.is_exact and share:
+    if model.is_exact and not share:
+        source = "the model does not look at what is protected"
+    elif model.is_exact:
         planted = next(each for each in sample.read_truth()["shares"] if each["protected"] == list(model.protected))
         share = planted["share"]
         source = "counted exactly"

@@ -19,7 +19,7 @@ from fairness_engine.data.catalogue import list_samples
 from fairness_engine.runs import queue
 from fairness_engine.store.store import RunStore
 from findings_cases import SAMPLES, assessed
-from pages.shared.app import session, wording
+from pages.shared.app import session, theme, wording
 from pages.start import picture
 
 
@@ -109,7 +109,7 @@ def test_a_review_is_renamed_duplicated_archived_and_taken_back(open_app: OpenAp
     assert listed(app) == ["New name (2)"]
     app.button(key=f"take_back_{copied.id}").click().run()
     assert listed(app) == ["New name (2)", "New name"]
-    assert not app.toggle
+    assert "archived_reviews" not in [toggle.key for toggle in app.toggle]
     app.button(key=f"archive_{copied.id}").click().run()
     app.toggle(key="archived_reviews").set_value(True).run()
     app.button(key=f"delete_{copied.id}").click().run()
@@ -199,12 +199,10 @@ def test_each_model_of_each_demo_says_what_was_counted_of_it(open_app: OpenApp) 
 
 def test_a_demos_picture_has_as_many_dots_as_it_says() -> None:
     for n in range(101):
-        drawn = picture._drawn(n, "#123456")
-        per_colour = dict(re.findall(r'stroke="(#\w+)" d="([^"]*)"', drawn))
-        lengths = {colour: re.findall(r"h([\d.]+)", path) for colour, path in per_colour.items()}
-        dots = {colour: sum(int(float(h)) // 6 + 1 for h in found) for colour, found in lengths.items()}
-        assert dots.pop("#123456") == n
-        assert list(dots.values()) == [100 - n]
+        paths = dict(re.findall(r'<path id="(\w+)" d="([^"]*)"', picture.drawn(n, theme.HARMED)))
+        lengths = {which: re.findall(r"h([\d.]+)", path) for which, path in paths.items()}
+        dots = {which: sum(int(float(h)) // 6 + 1 for h in found) for which, found in lengths.items()}
+        assert dots == {"rest": 100 - n, "some": n}
 
 
 def test_what_a_card_says_is_what_the_runs_of_the_demo_find(workspace: Path) -> None:

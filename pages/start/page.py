@@ -22,7 +22,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="start_actio
     if is_wanted:
         session.set_review(session.store().create_review(name, owner=session.owner()))
         session.go_to(navigation.DATA)
-    if st.button("Take the tour", icon=":material/tour:", key="take_tour", help="A whole review in five minutes."):
+    if st.button("Take the tour", icon=":material/tour:", key="take_tour"):
         demos.begin_tour(lines)
         st.rerun()
     classroom.ask_to_predict("start")

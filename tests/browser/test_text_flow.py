@@ -23,7 +23,7 @@ def test_the_demo_of_texts_is_one_click_to_its_sentences(
     app = open_page(app_server)
     app.goto()
     card = app.by_key("demo_comments")
-    expect(card).to_contain_text("'gay' and 'Muslim'")
+    expect(card).to_contain_text("'gay' or 'Muslim'")
     app.screenshot("start-demos")
     app.click_button("Show the findings", within=card, settle=False)
     app.expect_text("Texts with “muslim”")

@@ -72,30 +72,27 @@ class RunTable:
         """All runs that can be read, or those of a review, the newest first."""
         return self._records(_newest_first(review_id))[0]
 
-    def last_runs(self, owner: str) -> dict[str, RunRecord | UnreadableRun]:
-        """The newest run of each review of an owner, by the review; without those that have none."""
+    def last_runs(self, review_ids: Collection[str]) -> dict[str, RunRecord | UnreadableRun]:
+        """The newest run of each of some reviews, by the review; without those that have none."""
         here = tables.runs.c
         newest = (
             select(here.review_id, func.max(here.created).label("created"))
-            .join(tables.reviews, tables.reviews.c.id == here.review_id)
-            .where(tables.reviews.c.owner == owner)
+            .where(here.review_id.in_(review_ids))
             .group_by(here.review_id)
             .subquery()
         )
         is_newest = (here.review_id == newest.c.review_id) & (here.created == newest.c.created)
-        query = select(*_PLAIN).join(newest, is_newest)
-        readable, unreadable = self._records(query)
+        readable, unreadable = self._records(select(*_PLAIN).join(newest, is_newest))
         found: list[RunRecord | UnreadableRun] = [*unreadable, *readable]
         return {run.review_id: run for run in found if run.review_id is not None}
 
-    def most_pairs(self, owner: str) -> dict[str, int]:
-        """How much the run with the most pairs found, of each review of an owner in which some has pairs."""
+    def most_pairs(self, review_ids: Collection[str]) -> dict[str, int]:
+        """How much the run with the most pairs found, of each of some reviews in which one has pairs."""
         here = tables.runs.c
         has_pairs = select(tables.parts.c.run_id).where(tables.parts.c.run_id == here.id).exists()
         query = (
             select(here.review_id, func.max(here.n_found))
-            .join(tables.reviews, tables.reviews.c.id == here.review_id)
-            .where((tables.reviews.c.owner == owner) & has_pairs)
+            .where(here.review_id.in_(review_ids) & has_pairs)
             .group_by(here.review_id)
         )
         with self.engine.connect() as connection:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.store.records import RunState, UnreadableRun
+from fairness_engine.store.records import UnreadableRun
 from pages.shared import tables
 from pages.shared.app import closed, session, wording
 from pages.shared.app.frame import guarded
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fairness_engine.store.records import Review, ReviewLine, RunRecord
-    from fairness_engine.store.store import RunStore
 
 _MAX_PIXELS = 420
+_N_SHOWN = 50
+"""However many there are, the page is drawn as fast; more on demand."""
 _KIND = "archived_reviews"
 
 
@@ -39,12 +40,15 @@ def show_reviews(lines: Sequence[ReviewLine]) -> None:
     if not shown:
         st.caption("None yet. Make a new one, or open a demo to see a finished one.")
         return
+    if len(shown) > _N_SHOWN and not st.toggle(f"All {wording.count(len(shown))}", key="all_reviews"):
+        shown = shown[:_N_SHOWN]
     store = session.store()
-    last = store.last_runs(session.owner())
-    found = _found(store, last)
+    review_ids = [line.id for line in shown]
+    last = store.last_runs(review_ids)
+    found = store.most_pairs(review_ids)
     stand = tuple((line, last.get(line.id), found.get(line.id)) for line in shown)
     table = kept("review_table", stand, lambda: _table(shown, last, found))
-    order = hash(tuple(line.id for line in shown))  # another order, or others: what was chosen has no say
+    order = hash(tuple(review_ids))  # another order, or others: what was chosen has no say
     st.caption("The last changed first. Choose a line to open it; headings sort, and the table can be searched.")
     with st.container(key="reviews"):
         row = tables.clicked_row(
@@ -54,13 +58,6 @@ def show_reviews(lines: Sequence[ReviewLine]) -> None:
             column_config=_column_config(),
         )
     _show_chosen(shown[row or 0])
-
-
-def _found(store: RunStore, last: Mapping[str, RunRecord | UnreadableRun]) -> dict[str, int]:
-    """How many pairs each review has; asked anew when a run came, or while one works."""
-    if store.runs_in(RunState.QUEUED, RunState.RUNNING):
-        return store.most_pairs(session.owner())
-    return kept("most_pairs", tuple(last.values()), lambda: store.most_pairs(session.owner()))
 
 
 def _column_config() -> dict[str, Any]:

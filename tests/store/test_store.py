@@ -458,11 +458,13 @@ def test_the_newest_run_of_each_review_is_had_at_once(store: RunStore) -> None:
     store.create_run(a_config(store), store.create_review("Of somebody else", "alice").id)
     with store.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET config = '{}' WHERE id = :id"), {"id": broken})
-    last = store.last_runs("local")
+    last = store.last_runs([with_runs.id, without.id, damaged.id])
     assert sorted(last) == sorted([with_runs.id, damaged.id])
     assert without.id not in last
     assert last[with_runs.id] == store.run(newest)
     assert isinstance(last[damaged.id], UnreadableRun)
+    assert store.most_pairs([with_runs.id, without.id]) == {}
+    assert store.last_runs([]) == {}
 
 
 def test_a_workspace_from_before_reviews_were_archived_opens(store: RunStore) -> None:

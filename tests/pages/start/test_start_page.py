@@ -132,6 +132,16 @@ def test_the_table_says_what_the_last_run_was_and_how_much_was_found(open_app: O
     assert [text.strip() for text in table["Pairs"]] == ["", wording.count(searched.n_found)]
 
 
+def test_many_reviews_are_listed_on_demand(open_app: OpenApp, store: RunStore) -> None:
+    for number in range(60):
+        store.create_review(f"Review {number}")
+    app = open_app()
+    assert listed(app) == [f"Review {number}" for number in range(59, 9, -1)]
+    app.toggle(key="all_reviews").set_value(True).run()
+    assert listed(app) == [f"Review {number}" for number in range(59, -1, -1)]
+    assert said.errors_of(app) == []
+
+
 def listed(app: AppTest) -> list[str]:
     """Names in the table of reviews."""
     return list(app.dataframe[0].value["Review"])

@@ -76,7 +76,7 @@ def test_a_link_is_accepted_and_goes_with_every_page(
     app.set_checked("status goes with sex")
     seen_in_both_themes(app, "scope", "What goes with a protected attribute")
     app.click_button("Save and go on")
-    app.expect_text("How to search, and how much work to spend")
+    app.expect_text("How to look, and how much work to spend")
     app.page.get_by_text("Linked: status goes with sex").wait_for()
     app.click_text("Directed")
     app.expect_text("Only plausible people")

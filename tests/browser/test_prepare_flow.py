@@ -21,7 +21,8 @@ TYPE_X = 180 + 120 + 60
 
 def new_review(app: AppPage, name: str) -> None:
     app.goto()
-    app.fill("Name", name)
+    app.click_button("New review")
+    app.fill("Name", name, within=app.page.get_by_test_id("stPopoverBody"))
     app.page.wait_for_url("**/data?review=*")
     app.wait_until_at_rest()
 
@@ -35,7 +36,7 @@ def open_review(server: AppServer, app: AppPage) -> Review:
 def save_scope(app: AppPage) -> None:
     """Save the scope and wait for the page after it: only then is it in the store for sure."""
     app.click_button("Save and go on")
-    app.expect_text("How to search, and how much work to spend")
+    app.expect_text("How to look, and how much work to spend")
 
 
 def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:

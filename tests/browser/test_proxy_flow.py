@@ -201,7 +201,8 @@ def test_a_file_is_taken_and_read_through_the_proxy(proxy: Proxy, secure_context
     said: list[str] = []
     tab = open_tab(proxy, secure_context, said)
     tab.goto()
-    tab.fill("Name", "Credit")
+    tab.click_button("New review")
+    tab.fill("Name", "Credit", within=tab.page.get_by_test_id("stPopoverBody"))
     tab.page.wait_for_url("**/data?review=*")
     tab.wait_until_at_rest()
     tab.upload("CSV file", root / "sample_data" / "credit.csv")

@@ -58,7 +58,7 @@ def test_every_stage_fits_a_projector_in_both_themes(app_server: AppServer, open
         for label, at in (("first", 0), ("middle", n_steps // 2), ("last", n_steps - 1)):
             slider.fill(str(at))
             tab.page.locator(f'.player[data-step="{at}"]').wait_for()
-            tab.screenshot(f"stage/{name}-{label}-{theme}")
+            tab.screenshot(f"stage/{name}-{label}-{theme}", full_page=False)
         box = tab.page.locator(".player canvas[role=img]").bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= HEIGHT, f"{title}: the whole picture is in view"

@@ -190,7 +190,7 @@ def test_every_page_and_the_list_of_reviews_say_how_far_the_reading_is_confirmed
     app.button(key="fit_confirmed").click().run()
     assert any("confirmed by known answers" in each.value for each in app.sidebar.caption)
     start = open_app("pages/start/page.py")
-    assert any("reading confirmed by known answers" in each.value for each in start.caption)
+    assert any("reading confirmed by known answers" in each.value for each in start.markdown)
 
 
 def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: RunStore, tmp_path: Path) -> None:

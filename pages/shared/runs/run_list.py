@@ -127,8 +127,9 @@ def draw(review: Review, runs: Sequence[RunRecord], shown: Sequence[RunRecord], 
 
 def choose_search(runs: list[RunRecord]) -> RunRecord:
     """The run whose pairs are shown, and a list to choose another: the search in the address, else the newest search
-    with pairs. A certification, whose counterexamples are few, is shown when it was chosen here or a link names one of
-    its pairs."""
+    with pairs, of the review's model if there is one. A certification, whose counterexamples are few, is shown when it
+    was chosen here or a link names one of its pairs.
+    """
     ids = [run.id for run in runs]
     asked = session.open_run_id()
     at = ids.index(asked) if asked in ids and _is_meant(runs[ids.index(asked)]) else _newest_with_pairs(runs)
@@ -154,7 +155,7 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
         if chosen != at:
             st.rerun()
     with line:
-        models.say_scope(runs[chosen])
+        models.say_scope(runs[chosen], session.current_review())
     return runs[chosen]
 
 
@@ -167,8 +168,13 @@ def _is_meant(run: RunRecord) -> bool:
 
 
 def _newest_with_pairs(runs: list[RunRecord]) -> int:
-    """Position of the newest search that found pairs; of the newest run without one."""
-    return next((i for i, run in enumerate(runs) if SEARCH.has(run.config) and run.n_found), 0)
+    """Position of the newest search that found pairs, of the review's model if there is one; of the newest run without
+    any.
+    """
+    review = session.current_review()
+    found = [i for i, run in enumerate(runs) if SEARCH.has(run.config) and run.n_found]
+    of_model = [i for i in found if review is not None and runs[i].config.model_id == review.model_id]
+    return next(iter(of_model or found), 0)
 
 
 def _search_label(run: RunRecord) -> str:

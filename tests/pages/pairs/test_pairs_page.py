@@ -17,10 +17,12 @@ from streamlit.testing.v1 import AppTest
 import run_cases
 from fairness_engine.model_process.questions import Held, Plausible, Scores
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs import queue
 from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.store.store import RunStore
 from pages.pairs import severity
 from pages.shared.app import session
+from pages.shared.runs import models
 from run_cases import Finished
 
 PAIRS = "pages/pairs/page.py"
@@ -134,6 +136,20 @@ def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
     pairs = store.pairs(run.id)
     limit = store.results(run.id)["plausibility"]["limit"]
     return np.asarray(((pairs.distance > limit) | (pairs.n_unseen > 0)).any(axis=1))
+
+
+def test_pairs_of_the_reviews_model_are_opened_and_those_of_another_say_so(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    of_model = run_cases.run_of(store, review, "random")
+    other = run_cases.review_of(store, model="census_income_tree")
+    store.create_run(run_cases.config_of(other, "random"), review.id)
+    newest = queue.run_in_foreground(store, store.runs(review.id)[0].id, lambda _: None)
+    assert newest.n_found
+    app = open_app("pages/pairs/page.py", review=review.id)
+    assert app.query_params["run"] == of_model.id
+    assert models.ANOTHER not in said.text_of(app)
+    app = open_app("pages/pairs/page.py", review=review.id, run=newest.id)
+    assert models.ANOTHER in said.text_of(app)
 
 
 def test_implausible_pairs_are_hidden_at_first_and_counted(

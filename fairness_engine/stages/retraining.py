@@ -119,17 +119,16 @@ def retraining_stage(small: SmallModel) -> Stage:
             lines,
             len(lines) - 1,
             "all variants",
-            "Another strategy: everybody of the past is there as a woman and as a man, with the outcome that is "
-            "recorded, and so are people drawn from the whole plane. Sex now tells nothing: the two boundaries fall "
-            f"together. {_verdict(small, variants, control)}",
+            "Another strategy: everybody of the past, and people drawn from the whole plane, are there as a woman and "
+            f"as a man with one outcome. Sex now tells nothing. {_verdict(small, variants, control)}",
         )
     )
     steps[-1].says += " A real retraining keeps the best model within the tolerance."
     return Stage(
         "retraining",
         small,
-        "Searches the model for people who are decided differently, adds them to the training data as a woman and as a "
-        "man with one outcome for both, and trains again: a little more each round, until it no longer helps.",
+        "As AEQUITAS does it: people who are decided differently are added to the people of the past, as a woman and "
+        "as a man with one outcome for both, and a model is trained on all of them; with more of them each round.",
         "A straight boundary for each sex, so that it is seen how it moves; a real retraining trains the model's own "
         f"kind. {people(_N_PEOPLE)} of the past, {100 * _WRONG_LABELS:.0f} % of them decided against the rule.",
         steps,
@@ -140,12 +139,13 @@ def _rounds_of_aequitas(
     small: SmallModel, lines: list[tuple[str, _Made]], rounds: list[_Made], control: _Made
 ) -> Iterator[StageStep]:
     for i, made in enumerate(rounds):
-        who = f"{people(made.round.n_added // 2)} whom the model decides differently"
-        added = (
-            f"{who} are added to the people of the past, each as a woman and as a man, both with the outcome that "
-            "their mean score gives. The model is trained anew."
-        )
-        says = added if i == 0 else f"More of them: {who} are added in this round."
+        n = people(made.round.n_added // 2)
+        says = f"The same with {n}."
+        if i == 0:
+            says = (
+                f"{n} whom the model decides differently are added to the people of the past, each as a woman and as a "
+                "man, both with one outcome, that of their mean score. A model is trained anew on all of them."
+            )
         yield _step(small, lines, i + 1, f"AEQUITAS, round {i + 1}", f"{says} {_verdict(small, made, control)}")
 
 

@@ -218,7 +218,8 @@ def _chances_panel(chances: Chances, names: Sequence[str]) -> list[PanelLine]:
 
 # --- Directed ------------------------------------------------------------------------------------------------------
 
-_MOST_GROWN = 36
+_MOST_GROWN = 16
+"""Steps: of so few people it learns little, and goes on to look at nearly everybody."""
 
 
 class _SmallDirected(Directed):
@@ -242,11 +243,12 @@ def directed_stage(small: SmallModel) -> Stage:
         if not n_tested:
             continue
         if group[0].phase == "looking for starts":
-            says = f"Looking for starts: {found_text(n_tested, n_found)}. Each is a start that others may grow from."
+            starts = {0: "Nobody new can be grown from.", 1: "Others may grow from this one."}
+            says = f"{capitalised(found_text(n_tested, n_found))}. {starts.get(n_found, 'Others may grow from each.')}"
         else:
             tested = capitalised(found_text(n_tested, n_found))
             says = (
-                f"Growing: a child differs from a person found in one attribute. {tested}. How far each move shifted "
+                f"A child differs from a person found in one attribute. {tested}. How far each move shifted "
                 "the scores is kept: the next children are those predicted to stay between the two boundaries."
             )
         parts = [begun(small, step, says) for step in group]

@@ -6,7 +6,7 @@ While a search is at work it shows what has been found so far; afterwards it pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,9 +109,9 @@ def _choices(domain: Domain, columns: Sequence[int], record: RunRecord) -> tuple
         )
         up = st.selectbox("Up", columns, 1, format_func=lambda i: names[i], key=f"replay_up_{record.id}", width=240)
         with_groups = not record.is_active and st.toggle(
-            "By the groups of Where",
+            "Count by group",
             key=f"replay_groups_{record.id}",
-            help="Beside the picture: in which of the groups that the Where page tells apart people have been found.",
+            help="Beside the picture: how many were found in each of the groups that the Where page tells apart.",
         )
     return across, up, with_groups
 
@@ -134,13 +134,19 @@ def _caption(people: TestedPeople, record: RunRecord) -> str:
     of_others, of_found = people.strides.tolist()
     if of_others == of_found == 1:
         shown = "Everybody who was tested is shown"
+    elif of_found >= of_others:
+        shown = f"Shown is one of every {wording.count(of_found)} people tested, found or not"
     else:
-        shown = f"Shown are {_one_of(of_found)} found and {_one_of(of_others)} tested but not found"
+        often = wording.count(of_others // of_found)
+        shown = (
+            f"Shown are {_one_of(of_found)} found and {_one_of(of_others)} tested but not found: people found are seen "
+            f"{often} times as often as they are"
+        )
     is_short = not record.is_active and people.totals[3] < record.n_found
     ended = f" The run ended before it could show the last {wording.count(record.n_found - people.totals[3])} found."
     return (
-        f"{shown}, in the order of the search.{ended if is_short else ''} The attributes come in order of how far "
-        "people found differ from the others; at first, the two that do most."
+        f"{shown}, in the order of the search.{ended if is_short else ''} The lists of attributes begin with those in "
+        "which people found differ most from the others. People of one value are spread a little, so that all are seen."
     )
 
 
@@ -194,6 +200,7 @@ def recording_of(
         columns: across and up.
         where: the groups to count those found by; ``None`` for none.
     """
+    people = at_one_rate(people)
     axes = [axis_of(domain, column) for column in columns]
     aside = np.random.default_rng(0).random((len(people), 2)) - 0.5
     moved = np.cumsum(people.has_moved) - 1
@@ -201,7 +208,7 @@ def recording_of(
     n_tests = int(people.totals[0])
     edges = np.unique(np.rint(np.linspace(0, n_tests, min(MOST_STEPS, len(people)) + 1)).astype(int))
     places = np.searchsorted(people.test, edges, side="right")
-    steps = [_first_step(axes)]
+    steps = [_first_step(axes, wording.changing(domain.scope))]
     for begin, end, first, last in zip(edges, edges[1:], places, places[1:], strict=False):
         some = np.arange(first, last)
         step = _step(people, (int(begin), int(end)), some)
@@ -222,11 +229,31 @@ def recording_of(
     }
 
 
-def _first_step(axes: Sequence[Axis]) -> dict[str, Any]:
+def at_one_rate(people: TestedPeople) -> TestedPeople:
+    """Of those not found no more than of those found, so that a dense place is one where many are found; where finds
+    are rare all that are kept stay.
+    """
+    of_others, of_found = people.strides.tolist()
+    if of_found <= of_others:
+        return people
+    stays = (people.is_found == 1) | ((people.test - 1) % of_found == 0)
+    return replace(
+        people,
+        rows=people.rows[stays],
+        is_found=people.is_found[stays],
+        test=people.test[stays],
+        phase=people.phase[stays],
+        origins=people.origins[stays[people.has_moved == 1]],
+        has_moved=people.has_moved[stays],
+        strides=np.array([of_found, of_found]),
+    )
+
+
+def _first_step(axes: Sequence[Axis], changing: str) -> dict[str, Any]:
     across, up = (axis.told[0] for axis in axes)
     return {
         "says": f"Every point will be a person, by {across} and {up}; a triangle is one who is decided differently "
-        "when nothing but protected values changes.",
+        f"when nothing but {changing} changes.",
         "phase": "before",
         "figures": {"Tested": "0", "Found": "0"},
         "progress": [0, 0],
@@ -239,7 +266,7 @@ def _step(people: TestedPeople, tests: tuple[int, int], some: IntArray) -> dict[
     n_here = max(0, n_found - _n_found(people, begin))
     about = "" if people.strides[1] == 1 else "about "
     about_all = "" if end == people.totals[0] else about
-    phase = people.phases[int(people.phase[some[-1]])] if len(some) else ""
+    phase = people.phases[int(np.bincount(people.phase[some]).argmax())] if len(some) else ""
     found = "nobody" if not n_here else f"{about}{wording.count(n_here)}"
     return {
         "says": f"Of {wording.counted(end - begin, 'person', 'people')} tested here, {found} "

@@ -127,7 +127,7 @@ def test_a_search_that_ended_is_played_again_on_attributes_of_choice(app: AppPag
     player.focus()
     app.page.keyboard.press("Home")
     expect(player.locator(".says")).to_contain_text("by occupation and")
-    app.set_checked("By the groups of Where")
+    app.set_checked("Count by group")
     expect(player.locator(".panel-title")).to_have_text(re.compile(r"Found in \d+ of \d+ groups"))
     app.screenshot("replay")
     app.expect_no_exception()

@@ -78,6 +78,30 @@ def test_figures_end_with_the_runs_own(domain: Domain) -> None:
     assert [step["phase"] for step in steps[1:]] == ["first half"] * 30 + ["second half"] * 30
 
 
+def test_where_many_are_found_they_and_the_others_are_drawn_at_one_rate(domain: Domain) -> None:
+    rng = np.random.default_rng(1)
+    n = 40_000
+    rows = domain.sample(n, rng)
+    is_found = rng.random(n) < 0.8
+    sample = TestedSample(domain.n_columns)
+    sample.add(rows, is_found, np.flatnonzero(is_found), lambda at: rows[at])
+    kept = sample.people(2 * n, n, int(is_found.sum()))
+    assert kept.strides[0] < kept.strides[1]
+    drawn = dots(replay.recording_of(kept, domain, (JOB, AGE)))
+    share = sum(kind == "found" for *_, kind in drawn) / len(drawn)
+    assert abs(share - 0.8) < 0.04
+    thinned = replay.at_one_rate(kept)
+    assert np.array_equal(thinned.origins, thinned.rows), "whoever stays keeps where they came from"
+    rare = sample_of(domain, is_found=~is_found, rows=rows)
+    assert replay.at_one_rate(rare) is rare, "of rare finds none is left out"
+
+
+def sample_of(domain: Domain, is_found: np.ndarray, rows: np.ndarray) -> TestedPeople:
+    sample = TestedSample(domain.n_columns)
+    sample.add(rows, is_found, np.flatnonzero(is_found))
+    return sample.people(2 * len(rows), len(rows), int(is_found.sum()))
+
+
 def test_moves_are_drawn_that_are_seen_on_these_attributes(domain: Domain) -> None:
     people, rows, is_found = searched(domain, 100)
     steps = replay.recording_of(people, domain, (JOB, AGE))["steps"]

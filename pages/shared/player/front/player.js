@@ -52,7 +52,7 @@ class Player {
       last: control("»", "Last step"),
       slider: element("input", { type: "range", min: "0", step: "1", value: "0", "aria-label": "Step" }),
       count: element("span", { class: "count" }),
-      speed: element("select", { "aria-label": "Speed" }, ...SPEEDS.map(([name], i) => element("option", { value: String(i) }, name))),
+      speed: element("select", {}, ...SPEEDS.map(([name], i) => element("option", { value: String(i) }, name))),
       truth: element("input", { type: "checkbox" }),
     };
     parts.speed.value = String(USUAL);
@@ -67,10 +67,10 @@ class Player {
       parts.last,
       parts.slider,
       parts.count,
-      parts.speed,
+      element("label", { class: "speed" }, "Speed", parts.speed),
       parts.truthLabel,
     );
-    const beside = element("div", { class: "beside" }, parts.phase, parts.says, parts.figures, parts.curve, parts.panel);
+    const beside = element("div", { class: "beside" }, parts.phase, parts.figures, parts.curve, parts.says, parts.panel);
     this.root = element(
       "div",
       { class: "player", role: "group", tabindex: "0", "aria-describedby": "player-keys" },
@@ -230,8 +230,8 @@ class Player {
     const points = this.recording.steps.map((step) => step.progress ?? [0, 0]);
     const [nTests, nFound] = points[points.length - 1];
     const place = ([tests, found]) => [
-      2 + ((CURVE.width - 4) * tests) / Math.max(1, nTests),
-      CURVE.height - 3 - ((CURVE.height - 8) * found) / Math.max(1, nFound),
+      5 + ((CURVE.width - 10) * tests) / Math.max(1, nTests),
+      CURVE.height - 5 - ((CURVE.height - 10) * found) / Math.max(1, nFound),
     ];
     const line = (some, colour, width) => {
       context.strokeStyle = colour;
@@ -295,7 +295,7 @@ class Player {
     for (const line of this.parts.legend.children) {
       const kind = line.dataset.mark;
       const isSeen = kind === "truth" ? this.isTruthShown : this.marks[this.at].has(kind);
-      line.style.visibility = isSeen ? "visible" : "hidden";
+      line.hidden = !isSeen;
     }
   }
 

@@ -7,6 +7,7 @@ the other, many times: processor seconds of the whole search and of writing its 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import tempfile
 import time
@@ -40,6 +41,16 @@ def _search(case, technique, budget: Budget, seed: int) -> tuple[float, TestedPe
     return spent, TestedPeople(**latest.arrays, phases=latest.phases) if latest else None
 
 
+@contextlib.contextmanager
+def _without_sample():
+    with (
+        patch.object(TestedSample, "add", lambda *_: None),
+        patch.object(Oracle, "name_step", lambda *_: None),
+        patch("fairness_engine.search.driver._sampled", lambda _: None),
+    ):
+        yield
+
+
 def main() -> None:
     """Print the table and keep it in ``watching.md``."""
     parser = argparse.ArgumentParser()
@@ -52,17 +63,16 @@ def main() -> None:
         technique = Bench.prepared(case, name)
         budget = Budget(_MOST.get(name, _EVALUATIONS))
         with_sample, without, ratios = [], [], []
+        people = None
         for seed in range(asked.repeats):
-            seconds, people = _search(case, technique, budget, seed)
-            with (
-                patch.object(TestedSample, "add", lambda *_: None),
-                patch.object(Oracle, "name_step", lambda *_: None),
-                patch("fairness_engine.search.driver._sampled", lambda _: None),
-            ):
-                bare, _ = _search(case, technique, budget, seed)
-            with_sample.append(seconds)
-            without.append(bare)
-            ratios.append(seconds / bare)
+            spent = {}
+            for keeps in (True, False) if seed % 2 else (False, True):  # neither is always the first
+                with contextlib.nullcontext() if keeps else _without_sample():
+                    spent[keeps], kept = _search(case, technique, budget, seed)
+                people = kept or people
+            with_sample.append(spent[True])
+            without.append(spent[False])
+            ratios.append(spent[True] / spent[False])
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tested.npz"
             began = time.process_time()

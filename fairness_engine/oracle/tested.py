@@ -13,7 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 
-MAX_KEPT = 1_500
+MAX_KEPT = 1_000
 """Of those found, and of the others."""
 _MAX_NUMBERS = 50_000
 """Of the rows of either: fewer people are kept of a table with very many columns."""
@@ -76,6 +76,8 @@ class TestedSample:
         self._others = _Kept(n_columns)
         self._found = _Kept(n_columns)
         self._phases: list[str] = []
+        self._phase: str | None = None  # the latest, and its number
+        self._number = 0
 
     def add(
         self,
@@ -103,13 +105,13 @@ class TestedSample:
 
     def name(self, phase: str) -> None:
         """What the technique calls the step in which the latest people were tested."""
-        if phase not in self._phases:
-            if len(self._phases) == MAX_PHASES:
-                phase = self._phases[-1]
-            else:
+        if phase != self._phase:
+            self._phase = phase
+            if phase not in self._phases and len(self._phases) < MAX_PHASES:
                 self._phases.append(phase)
-        for kept in (self._found, self._others):
-            kept.name(self._phases.index(phase))
+            self._number = self._phases.index(phase) if phase in self._phases else MAX_PHASES - 1
+        self._found.name(self._number)
+        self._others.name(self._number)
 
     def drop_found(self, is_dropped: Callable[[FloatArray], BoolArray]) -> None:
         """Leave out people whose pair the replay did not confirm, or that is not counted."""
@@ -134,6 +136,7 @@ class TestedSample:
         )
 
 
+_NOBODY: IntArray = np.zeros(0, np.int64)
 _NUMBER, _TEST, _PHASE, _HAS_MOVED = range(4)
 
 
@@ -155,7 +158,10 @@ class _Kept:
     def choose(self, n_before: int, n: int, is_passed_over: BoolArray | None = None) -> IntArray:
         """Who is kept of the next ``n`` in the line, after ``n_before``: their places; there is room for them."""
         while True:
-            places = np.arange(-n_before % self.stride, n, self.stride)
+            first = -n_before % self.stride
+            if first >= n:
+                return _NOBODY
+            places = np.arange(first, n, self.stride)
             if is_passed_over is not None:
                 places = places[~is_passed_over[places]]
             if self._n + len(places) <= self._max:

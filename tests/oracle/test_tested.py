@@ -120,7 +120,7 @@ def searched(name: str, budget: Budget, settings: dict[str, object]) -> tuple[Te
 @pytest.mark.parametrize("name", sorted(TECHNIQUES))
 def test_of_every_technique_those_shown_as_found_are_its_pairs_in_order(name: str) -> None:
     settings: dict[str, object] = {"n_samples": 100} if name == "sg" else {}
-    people, pairs, stopped = searched(name, Budget(3_000), settings)
+    people, pairs, stopped = searched(name, Budget(1_500), settings)
     domain = small_domain()
     found = domain.keys(people.rows[people.is_found == 1]).tolist()
     assert people.strides.tolist() == [1, 1]

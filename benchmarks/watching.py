@@ -62,7 +62,9 @@ def main() -> None:
     for name in _SEARCHES:
         technique = Bench.prepared(case, name)
         budget = Budget(_MOST.get(name, _EVALUATIONS))
-        with_sample, without, ratios = [], [], []
+        with_sample = []
+        without = []
+        ratios = []
         people = None
         for seed in range(asked.repeats):
             spent = {}

@@ -532,8 +532,8 @@ class Oracle:
         is_tested: BoolArray | None = None,
         origins: Origins | None = None,
     ) -> None:
-        """Let what was found wait for its replay, in its plainest form; each with the evaluations up to its own row, as
-        if rows came one by one.
+        """Sample who was tested, and let what was found wait for its replay, in its plainest form; each with the
+        evaluations up to its own row, as if rows came one by one.
 
         Args:
             lowest, highest: variants that differ, of each row.

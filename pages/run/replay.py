@@ -90,7 +90,8 @@ def draw(store: RunStore, records: Sequence[RunRecord]) -> None:
         return
     if not len(people):
         return
-    columns = kept("watched_columns", stand, lambda: most_telling(people, domain))
+    # in one order while it is at work: axes that change by themselves cannot be followed
+    columns = kept("watched_columns", (record.id, record.is_active), lambda: most_telling(people, domain))
     if len(columns) < 2:
         columns = [*columns, *(i for i in range(domain.n_columns) if i not in columns)][:2]
     across, up, with_groups = _choices(domain, columns, record)
@@ -107,7 +108,14 @@ def _choices(domain: Domain, columns: Sequence[int], record: RunRecord) -> tuple
         across = st.selectbox(
             "Across", columns, 0, format_func=lambda i: names[i], key=f"replay_across_{record.id}", width=240
         )
-        up = st.selectbox("Up", columns, 1, format_func=lambda i: names[i], key=f"replay_up_{record.id}", width=240)
+        up = st.selectbox(
+            "Up",
+            columns,
+            min(1, len(columns) - 1),
+            format_func=lambda i: names[i],
+            key=f"replay_up_{record.id}",
+            width=240,
+        )
         with_groups = not record.is_active and st.toggle(
             "Count by group",
             key=f"replay_groups_{record.id}",
@@ -179,7 +187,8 @@ def most_telling(people: TestedPeople, domain: Domain) -> list[int]:
 
 def axis_of(domain: Domain, column: int) -> Axis:
     """A column as an axis: categories and few whole numbers in cells, anything else along a line."""
-    low, high = float(domain.low[column]), float(domain.high[column])
+    low = float(domain.low[column])
+    high = float(domain.high[column])
     described = domain.schema.inputs[column]
     if described.kind is Kind.CATEGORICAL:
         labels = list(described.labels[round(low) : round(high) + 1])

@@ -20,7 +20,8 @@ from benchmarks.table import keep, machine, markdown
 from fairness_engine.events import PeopleSampled, to_line
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.oracle import Oracle
-from fairness_engine.oracle.tested import TestedPeople, TestedSample
+from fairness_engine.oracle.tested import TestedPeople
+from fairness_engine.oracle.tested_sample import TestedSample
 from fairness_engine.runs.writers.tested import write_tested
 from fairness_engine.search.driver import run_search
 

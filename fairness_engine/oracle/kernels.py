@@ -104,6 +104,49 @@ def find_slots(keys, table, states, slots, takes_partly):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
+def keep_every(  # type: ignore[no-untyped-def]
+    rows, places, is_passed_over, n_before, n_tests, has_moved, stride, people, counts, n_kept
+):
+    """Keep every so-many-th of a line of rows, or nobody where there is no room for all of them.
+
+    Args:
+        rows: ``(n_rows, n_columns)``.
+        places: which rows they are ``(n,)``; all, where it is empty.
+        is_passed_over: which rows nobody is kept of ``(n_rows,)``; none where it is empty.
+        n_before: how long the line is already; its numbers begin at 0.
+        n_tests: how many were tested before these rows.
+        has_moved: whether they are steps of somebody else.
+        stride: by which a number must be divisible.
+        people: out, ``(2, n_places, n_columns)``, the first of which they are put in.
+        counts: out, ``(4, n_places)``: number, test, a phase that is named later, and ``has_moved``.
+        n_kept: how many are held there already.
+
+    Returns:
+        How many are held then; -1 where they would be too many.
+    """
+    n = len(places) if len(places) else len(rows)
+    first = -n_before % stride
+    n_wanted = n_kept
+    for i in range(first, n, stride):
+        at = places[i] if len(places) else i
+        if not (len(is_passed_over) and is_passed_over[at]):
+            n_wanted += 1
+    if n_wanted > people.shape[1]:
+        return -1
+    for i in range(first, n, stride):
+        at = places[i] if len(places) else i
+        if len(is_passed_over) and is_passed_over[at]:
+            continue
+        for j in range(rows.shape[1]):
+            people[0, n_kept, j] = rows[at, j]
+        counts[0, n_kept] = n_before + i
+        counts[1, n_kept] = n_tests + at + 1
+        counts[3, n_kept] = has_moved
+        n_kept += 1
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
 def rehash(table, states, new_table, new_states):  # type: ignore[no-untyped-def]
     """Enter every individual of one table into a larger, empty one."""
     mask = np.uint64(len(new_table) - 1)

@@ -23,7 +23,8 @@ from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.domain import Domain, KeyArray
 from fairness_engine.oracle.evaluation import VariantEvaluator
 from fairness_engine.oracle.nearness import Nearness
-from fairness_engine.oracle.tested import Origins, TestedPeople, TestedSample
+from fairness_engine.oracle.tested import TestedPeople
+from fairness_engine.oracle.tested_sample import Origins, TestedSample
 from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.oracle.visited import VisitedIndividuals, expected_individuals
 from fairness_engine.pairs import Pairs

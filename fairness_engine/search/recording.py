@@ -16,7 +16,7 @@ from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.oracle import Oracle, Probe, VariantScores
-from fairness_engine.oracle.tested import Origins
+from fairness_engine.oracle.tested_sample import Origins
 from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.search.driver import rng_of
 from fairness_engine.search.technique import Technique

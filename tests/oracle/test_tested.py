@@ -13,7 +13,8 @@ from fairness_engine.errors import StopReason
 from fairness_engine.events import PairsFound, PeopleSampled, Stopped
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.oracle import Oracle
-from fairness_engine.oracle.tested import MAX_KEPT, MAX_PHASES, TestedPeople, TestedSample, max_kept
+from fairness_engine.oracle.tested import MAX_KEPT, MAX_PHASES, TestedPeople, max_kept
+from fairness_engine.oracle.tested_sample import TestedSample
 from fairness_engine.pairs import Pairs
 from fairness_engine.search import driver
 from fairness_engine.search.registry import TECHNIQUES

@@ -11,7 +11,8 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.explanation.where import Node, Where
 from fairness_engine.explanation.where_tree import Condition
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
-from fairness_engine.oracle.tested import TestedPeople, TestedSample
+from fairness_engine.oracle.tested import TestedPeople
+from fairness_engine.oracle.tested_sample import TestedSample
 from fairness_engine.pairs import Pairs
 from pages.run import replay
 

@@ -31,6 +31,7 @@ class Clock:
         max_seconds: infinite for no limit.
         is_cancelled: whether the work is to end before.
         now: reads the time, in seconds.
+        batch_seconds: what a batch is to take, about.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Clock:
         max_seconds: float = math.inf,
         is_cancelled: Callable[[], bool] = never,
         now: Callable[[], float] = _read_time,
+        batch_seconds: float = BATCH_SECONDS,
     ) -> None:
         self.max_seconds = max_seconds
         self.is_cancelled = is_cancelled
         self.now = now
+        self.batch_seconds = batch_seconds
         self._started = now()
 
     @property
@@ -79,7 +82,8 @@ class Clock:
 
     def anew(self, max_seconds: float | None = None) -> Clock:
         """One that begins now, with the same limits or another number of seconds; it may outlast this one."""
-        return Clock(self.max_seconds if max_seconds is None else max_seconds, self.is_cancelled, self.now)
+        seconds = self.max_seconds if max_seconds is None else max_seconds
+        return Clock(seconds, self.is_cancelled, self.now, self.batch_seconds)
 
     def part(self, max_seconds: float | None) -> Clock:
         """One that begins now and ends with this one, or after so many seconds."""
@@ -92,7 +96,7 @@ NO_LIMIT = Clock()
 
 
 class Batches:
-    """Cuts work into batches of about ``BATCH_SECONDS``, and asks the clock before each.
+    """Cuts work into batches of about the clock's ``batch_seconds``, and asks the clock before each.
 
     How many items these are is learnt from one batch to the next, as long as this object is used.
 
@@ -131,7 +135,7 @@ class Batches:
 
     def learn(self, n_items: int, seconds: float) -> None:
         """A batch took so long. A small one that was quick tells nothing."""
-        wanted = min(BATCH_SECONDS, self._clock.seconds_left * _SHARE_OF_REST)
+        wanted = min(self._clock.batch_seconds, self._clock.seconds_left * _SHARE_OF_REST)
         if 2 * n_items > self._size or seconds > 2 * wanted:
             affordable = wanted * n_items / max(seconds, 1e-9)
             self._size = int(max(1, min(_GROWTH * self._size, self._most, affordable)))

@@ -25,6 +25,7 @@ from fairness_engine.certification.partition.refinement import ProvedShares, Ref
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
 from fairness_engine.certification.results import Certification, DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.certification.shared import SharedAssessor, SharedEnumerator, Undivided
 from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
@@ -109,10 +110,16 @@ def run_certification(
     assessor = make_assessor(model, space, settings.mode)
     points = BoxEnumerator(model, domain, space)
     threads = ThreadPool()
+    hands = None
     network = getattr(assessor, "network", None)
     rule = FairQuantRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
+    sharing = getattr(model, "sharing", None)
+    if sharing is not None:
+        hands = Undivided(sharing.blocks.width)
+        assessor = SharedAssessor(assessor, sharing, settings)
+        points = SharedEnumerator(points, sharing, settings)
     try:
-        refinement = Refinement(assessor, points, rule, threads)
+        refinement = Refinement(assessor, points, rule, threads, hands)
         end = yield from _refine(refinement, settings, clock)
         yield from _conclude(asked, refinement, rule, end, clock)
     finally:

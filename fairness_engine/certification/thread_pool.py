@@ -25,6 +25,9 @@ class ThreadPool:
         n: how many threads work, the caller's among them; ``None`` for as many as there are processors.
     """
 
+    wave_seconds = 0.03
+    """How long a call is to take, about: in between, a run can be ended."""
+
     def __init__(self, n: int | None = None) -> None:
         self.n = n or n_threads_here()
         self._others = ThreadPoolExecutor(self.n - 1, "certify") if self.n > 1 else None

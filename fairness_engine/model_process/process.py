@@ -52,7 +52,7 @@ _ENDS = {
 
 
 class ModelProcess:
-    """One child program, from start to end; not for use by two threads at once (``kill`` is).
+    """One child program, from start to end; not for use by two threads at once (``kill`` and ``tell`` are).
 
     Args:
         workspace: where scratch folders and the cache of compiled loops lie.
@@ -87,6 +87,7 @@ class ModelProcess:
         self._buffer = bytearray()
         self._searched = 0
         self._last_id = 0
+        self._is_writing = threading.Lock()
         self.loops = ready_loops(workspace)
         their_input, self._input = socket.socketpair()  # on which it can also pass a descriptor
         self._output, their_output = os.pipe()
@@ -147,18 +148,30 @@ class ModelProcess:
             ProcessError: the process ended, or does not read.
         """
         self._last_id += 1
-        left = memoryview(json.dumps({"id": self._last_id, "do": do, **content}).encode() + b"\n")
-        deadline = time.monotonic() + _SEND_SECONDS
-        while left:
-            if not is_ready(self._input.fileno(), deadline - time.monotonic(), select.POLLOUT):
-                raise ProcessError("The model's process does not listen any more.")
-            try:
-                left = left[self._input.send(left[:_CHUNK_BYTES]) :]
-            except BlockingIOError:
-                continue
-            except OSError:
-                raise self._ended() from None
+        self._write(json.dumps({"id": self._last_id, "do": do, **content}))
         return self._last_id
+
+    def tell(self, line: str) -> None:
+        """Send a line that is no request.
+
+        Raises:
+            ProcessError: as ``send``.
+        """
+        self._write(line)
+
+    def _write(self, line: str) -> None:
+        left = memoryview(line.encode() + b"\n")
+        deadline = time.monotonic() + _SEND_SECONDS
+        with self._is_writing:
+            while left:
+                if not is_ready(self._input.fileno(), deadline - time.monotonic(), select.POLLOUT):
+                    raise ProcessError("The model's process does not listen any more.")
+                try:
+                    left = left[self._input.send(left[:_CHUNK_BYTES]) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    raise self._ended() from None
 
     def receive(self, seconds: float) -> str | None:
         """The next line, or ``None`` when none came within ``seconds``.

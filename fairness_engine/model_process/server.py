@@ -29,8 +29,10 @@ from fairness_engine.model_process.starting.start import LIBRARIES
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
+    from fairness_engine.model_process.blocks import BlockSender
     from fairness_engine.model_process.session import ModelSession
     from fairness_engine.model_process.text_session import TextSession
+    from fairness_engine.store.run_config import RunConfig
 
 Request = dict[str, Any]
 UNCONFINED = (
@@ -57,6 +59,7 @@ class RequestServer:
         self._at_end = at_end
         self._opened: ModelSession | TextSession | None = None
         self._cancel = threading.Event()
+        self._blocks: BlockSender | None = None
 
     def listen(self, requests: BinaryIO) -> Iterator[Request]:
         """Requests of a stream, in order, until it ends; ``cancel`` takes effect at once, on its own thread.
@@ -73,6 +76,9 @@ class RequestServer:
             request = json.loads(line)
             if request["do"] == "cancel":
                 self._cancel.set()
+            elif request["do"] == "block_done":
+                if self._blocks is not None:  # else of a run that has ended
+                    self._blocks.take(request)
             else:
                 waiting.put(request)
         self._cancel.set()
@@ -136,10 +142,33 @@ class RequestServer:
         config = RunConfig.from_json(request["config"])
         opened = opened.given(request)
         clock = Clock(config.budget.max_seconds or math.inf, self._cancel.is_set)
-        for event in opened.run(config, clock, lambda between: self._send(to_line(between))):
+        for event in self._events(opened, config, clock, int(request.get("width", 0))):
             for small in split(event):
                 self._send(to_line(small))
         return {"learned": opened.learned}
+
+    def _events(
+        self, opened: ModelSession | TextSession, config: RunConfig, clock: Clock, width: int
+    ) -> Iterator[Event]:
+        """The events of a run; ``width`` processes evaluate its rows, this one alone where it is 0."""
+        from fairness_engine.events import to_line
+        from fairness_engine.model_process.session import ModelSession
+
+        def report(between: Event) -> None:
+            self._send(to_line(between))
+
+        if not width or not isinstance(opened, ModelSession):
+            yield from opened.run(config, clock, report)
+            return
+        from fairness_engine.model_process.blocks import BlockSender
+        from fairness_engine.models.shared import BATCH_SECONDS
+
+        self._blocks = BlockSender(self._send, width, self._cancel.is_set)
+        clock = Clock(clock.max_seconds, clock.is_cancelled, batch_seconds=BATCH_SECONDS)
+        try:
+            yield from opened.run(config, clock, report, self._blocks)
+        finally:
+            self._blocks = None
 
 
 def answer(opened: ModelSession | TextSession, question: str, content: dict[str, Any]) -> dict[str, Any]:

@@ -30,12 +30,15 @@ from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.models.model import Model, is_there, no_model
 from fairness_engine.models.open import open_model
+from fairness_engine.models.shared import Blocks, Sharing, share
 from fairness_engine.oracle.domain import Distribution, Domain, Ranges, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
+    from fairness_engine.certification.assessor import Assessor
     from fairness_engine.certification.box_inspection.inspector import BoxInspector
+    from fairness_engine.certification.partition.enumeration import BoxEnumerator
     from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.measures.diversity import Surrogate
     from fairness_engine.measures.plausibility.plausibility import Plausibility
@@ -111,13 +114,20 @@ class ModelSession:
         schema = self.dataset.schema
         return Ranges(schema, self.scope, self.model.taken(schema.names)).spelling
 
-    def run(self, config: RunConfig, clock: Clock, report: Callable[[Event], None] = lambda _: None) -> Iterator[Event]:
+    def run(
+        self,
+        config: RunConfig,
+        clock: Clock,
+        report: Callable[[Event], None] = lambda _: None,
+        blocks: Blocks | None = None,
+    ) -> Iterator[Event]:
         """The events of a run, of any kind there is.
 
         Args:
             config: of the run.
             clock: of the run; its seconds begin with what they limit.
             report: takes the progress of a step that is at work between two events.
+            blocks: who evaluates large batches of rows; ``None`` to do it here.
 
         Raises:
             InputError: the model cannot be searched, or not with this technique; see ``requirements.check``. Or it
@@ -128,7 +138,8 @@ class ModelSession:
         from fairness_engine.model_process.work import OF_TABLES
 
         spelling = self._spelling
-        for event in OF_TABLES[config.kind](self.in_roles, config, clock, report):
+        asked = self.in_roles if blocks is None or not is_there(self.model) else self.shared(Sharing(blocks))
+        for event in OF_TABLES[config.kind](asked, config, clock, report):
             if spelling is not None and isinstance(event, PairsFound):
                 yield PairsFound(event.pairs.mapped(spelling.spelled))
             else:
@@ -161,6 +172,28 @@ class ModelSession:
         if surrogate is not None:
             self.learned["surrogate"] = encode(surrogate)
         return surrogate
+
+    def block(self, name: str, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """What a block of another process's run comes to; see ``model_process.blocks``."""
+        from fairness_engine.model_process.blocks import answer_block
+
+        return answer_block(self, name, settings, arrays)
+
+    @cached_property
+    def assessors(self) -> dict[str, tuple[Assessor, BoxEnumerator]]:
+        """What decides boxes for whoever shares out a certification, by its settings."""
+        return {}
+
+    def shared(self, sharing: Sharing) -> ModelSession:
+        """The same with the model's work shared out; the rows of blocks are of roles where the scope has links."""
+        roles = self.in_roles
+        of_roles = replace(sharing, settings={**sharing.settings, "of_roles": True})
+        people = roles.of_people
+        return replace(
+            roles,
+            model=share(roles.model, of_roles),
+            of_people=None if people is None else replace(people, model=share(people.model, sharing)),
+        )
 
     @cached_property
     def learned(self) -> dict[str, Any]:
@@ -461,6 +494,7 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "group_figures": ModelSession.group_figures,
     "thresholds": ModelSession.thresholds,
     "box": ModelSession.box,
+    "block": ModelSession.block,
     "certifiable": ModelSession.certifiable,
     "trainable": ModelSession.trainable,
 }

@@ -127,6 +127,11 @@ class Model:
         """True when one score decides between two classes."""
         return self.predictor.n_scores == 1
 
+    @property
+    def width(self) -> int:
+        """How many processes evaluate rows side by side: batches are to be so many times as large."""
+        return 1
+
     def taken(self, columns: Sequence[str]) -> frozenset[str]:
         """Which columns of a schema the model takes; all, where its inputs are not called as columns are."""
         named = frozenset(columns) & frozenset(getattr(self.encoder, "columns", self.encoder.names))

@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from fairness_engine.certification.results import Certification, Proved
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.cluster.counts import ClusterCounts
 from fairness_engine.codec import TOLERANCE, Amount, Count, Proportion, Text, Word, decode, hold
 from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Schema
@@ -86,10 +87,12 @@ class RunKind(Generic[S]):
         counts_people: whether its counts are of individuals, so that nobody is found who was not tried.
         agree: sees that results, by name, agree with each other, with what was asked and, at the end, with the last
             event; raises ``ValueError``.
+        findings: of the results, those that say the same whenever the same is asked.
         first_phase: what it does once data and model are open.
         loops: compiled loops that it needs beside those of models.
         compares_variants: whether variants of a person are compared, so that the scope must have some.
         needs_model: whether a configuration needs one.
+        shares: whether other processes may evaluate its rows, or decide its boxes, in blocks.
         spent: what counts against which limit, beside the budget's seconds.
         finds: what is found, in a word.
         given: what its process is told beside the configuration: what a person picked, or an earlier run learned.
@@ -106,10 +109,12 @@ class RunKind(Generic[S]):
     tells: tuple[type[Event], ...] = ()
     counts_people: bool = False
     agree: Callable[[RunConfig, Mapping[str, Any], Stopped | None], None] = lambda _, __, ___: None
+    findings: tuple[str, ...] = ()
     first_phase: str = "searching"
     loops: tuple[Loops, ...] = (Loops.SEARCHES,)
     compares_variants: bool = True
     needs_model: Callable[[S], bool] = lambda _: True
+    shares: bool = False
     spent: Callable[[RunRecord, S], tuple[Spent, ...]] = lambda _, __: ()
     finds: str = "found"
     given: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
@@ -245,6 +250,8 @@ SEARCH = RunKind(
     tells=(GroupScored,),
     counts_people=True,
     agree=_agree_on_people,
+    findings=("split", "scan"),
+    shares=True,
     spent=_spent_by_search,
     given=known_surrogate,
     keep=keep_surrogate,
@@ -256,6 +263,8 @@ ESTIMATE = RunKind(
     tells=(ShareEstimated,),
     counts_people=True,
     agree=_agree_on_share,
+    findings=("share", "share_curve"),
+    shares=True,
     spent=lambda run, _: _limited(run.n_tried, run.config.n_samples, ("draw", "draws")),
     finds="hits",
 )
@@ -265,6 +274,8 @@ COUNT = RunKind(
     ("reading", "notes", "count"),
     counts_people=True,
     agree=_agree_on_count,
+    findings=("count",),
+    shares=True,
     spent=_spent_by_count,
 )
 CERTIFY = RunKind(
@@ -272,7 +283,9 @@ CERTIFY = RunKind(
     lambda config: CertifySettings.from_json(config.settings),
     ("reading", "certification", "plausibility"),
     (PairsWriter, ProofsWriter),
+    findings=("certification",),
     first_phase="certifying",
+    shares=True,
     loops=(Loops.CERTIFICATIONS,),
     spent=lambda run, settings: _limited(run.evaluations, settings.max_boxes, ("box", "boxes")),
     grace_seconds=300.0,  # it estimates and stores after its budget
@@ -283,6 +296,7 @@ RULES = RunKind(
     lambda config: RuleSettings.from_json(config.settings),
     ("reading", "notes", "rules", "sentences"),
     (RulesWriter,),
+    findings=("rules", "sentences"),
     first_phase="finding groups",
     loops=(),
     compares_variants=False,
@@ -302,6 +316,7 @@ FIGURES = RunKind(
     "figures",
     _figure_settings,
     ("reading", "notes", "figures"),
+    findings=("figures",),
     first_phase="counting groups",
     loops=(),
     compares_variants=False,
@@ -312,6 +327,7 @@ PROXIES = RunKind(
     lambda config: ProxySettings.from_json(config.settings),
     ("reading", "notes", "proxies"),
     agree=_agree_on_proxies,
+    findings=("proxies",),
     first_phase="deciding the rows",
     loops=(),
     compares_variants=False,
@@ -327,6 +343,7 @@ RETRAIN = RunKind(
         *("retrained", "card"),
     ),
     (ModelWriter,),
+    findings=("before", "training", "control", "after", "changes", "worst_rule_set", "retrained"),
     first_phase="reading the model",
     given=picked_content,
     grace_seconds=600.0,  # it ends the fit of an estimator, measures the new model and searches its rule sets
@@ -450,6 +467,7 @@ class Results:
     worst_rule_set: WorstRuleSet | None = None
     retrained: Retrained | None = None
     card: Card | None = None
+    cluster: ClusterCounts | None = None
     measured: FollowUpRuns | None = None
 
 

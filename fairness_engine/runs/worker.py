@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairness_engine.errors import EvenhandError, ProcessError, StopReason, breach
 from fairness_engine.model_process.pool import Evaluator
@@ -29,12 +29,14 @@ from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
-from fairness_engine.store.environment import database_url, unsafe_formats_allowed
-from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.environment import cluster_address, database_url, unsafe_formats_allowed
+from fairness_engine.store.records import RunRecord, RunState, StoredFile
 from fairness_engine.store.store import RunStore
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from fairness_engine.runs.shared_run import SharedRun
 
 LOAD_SECONDS = 60.0
 """How long data and model may take to open."""
@@ -65,6 +67,7 @@ class Worker:
         self._cancelled_at: float | None = None
         self._next_cancel_poll = 0.0
         self._next_sign_of_life = 0.0
+        self._sharing: SharedRun | None = None
 
     def work(self) -> RunState:
         """Run; returns the final state. Nothing is raised: the state, the message and the log say what happened."""
@@ -148,6 +151,9 @@ class Worker:
                     store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 given = self._kind.given(store, config)
+                self._share(process, request, data, model)
+                if self._sharing is not None:
+                    given |= {"width": self._sharing.width}
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
@@ -158,6 +164,8 @@ class Worker:
                     self._kind.keep(store, config, learned)
                 self._recorder.write()  # what follows up reads it
         finally:
+            if self._sharing is not None:
+                self._sharing.close()
             process.close()
         self._follow_up()
         return RunState.FINISHED
@@ -182,6 +190,19 @@ class Worker:
             self._note(str(error))
         finally:
             evaluator.close()
+
+    def _share(self, process: ModelProcess, opened: dict[str, Any], data: StoredFile, model: StoredFile | None) -> None:
+        """Have a cluster help, where there is one and it can."""
+        address = cluster_address()
+        config = self._run.config
+        if not address or model is None or config.text_column or not self._kind.shares:
+            return
+        from fairness_engine.runs.shared_run import SharedRun
+
+        self._store.set_phase(self._run.id, "finding the cluster")
+        others = {name: opened[name] for name in ("schema", "scope", "unsafe_formats", "needs_variants")}
+        files = {"data": data, "model": model}
+        self._sharing = SharedRun(self._store, self._run, address, files, others, self._loops(), process.tell)
 
     def _prepare(self) -> bool:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
@@ -215,7 +236,10 @@ class Worker:
             now = time.monotonic()
             if line is not None:
                 heard = now
-                self._recorder.take(line)
+                if self._sharing is None or not self._sharing.takes(line):
+                    self._recorder.take(line)
+            if self._sharing is not None:
+                heard = max(heard, self._sharing.look())
             self._recorder.write_when_due()
             if self._is_cancelled(process, now):
                 return

@@ -11,6 +11,10 @@ WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 """The folder that keeps reviews, runs and uploaded files."""
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
 """Where the small records are, as any SQLAlchemy URL; in the workspace without it."""
+CLUSTER_VARIABLE = "EVENHAND_CLUSTER"
+"""Who works on large runs: how many processes of this machine, or the address of a Dask scheduler."""
+DEPOT_VARIABLE = "EVENHAND_DEPOT"
+"""Where all machines of a cluster find files: a folder, or any address of fsspec."""
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
 """*Yes* accepts formats that run code when they are loaded."""
 FOR_OTHERS_VARIABLE = "EVENHAND_FOR_OTHERS"
@@ -30,6 +34,8 @@ MAX_UPLOADS_VARIABLE = "EVENHAND_MAX_UPLOADS_MB"
 TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
 """*Yes* shows where an unexpected error of a command came from."""
 _MAX_DIGITS = 10
+_MAX_HERE = 256
+_SCHEDULERS = ("tcp://", "tls://")
 _YES = {"1", "true", "yes", "on"}
 
 
@@ -46,6 +52,27 @@ def default_workspace() -> Path:
 def database_url() -> str | None:
     """The database that ``EVENHAND_DATABASE_URL`` names."""
     return os.environ.get(DATABASE_VARIABLE)
+
+
+def cluster_address() -> str:
+    """Who works on large runs: a number of processes, the address of a scheduler, or nobody.
+
+    Raises:
+        SettingError: ``EVENHAND_CLUSTER`` holds something else.
+    """
+    given = os.environ.get(CLUSTER_VARIABLE, "").strip()
+    is_number = given.isascii() and given.isdigit() and 0 < int(given[:_MAX_DIGITS]) <= _MAX_HERE
+    if given and not is_number and not given.startswith(_SCHEDULERS):
+        raise SettingError(
+            f"A cluster must be a number of processes from 1 to {_MAX_HERE}, or the address of a scheduler "
+            f"({' or '.join(_SCHEDULERS)}host:port), got '{given[:80]}'. Correct --cluster or {CLUSTER_VARIABLE}."
+        )
+    return given
+
+
+def depot_address() -> str:
+    """Where all machines of a cluster find files; empty for the workspace."""
+    return os.environ.get(DEPOT_VARIABLE, "").strip()
 
 
 def unsafe_formats_allowed() -> bool:

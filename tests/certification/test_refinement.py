@@ -143,7 +143,7 @@ def test_storage_grows_without_losing_a_box(is_continuous: bool) -> None:
 def test_threads_and_waves_change_nothing(max_boxes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for n_threads, wave_seconds in ((1, 1.0), (2, 1.0), (3, 1.0), (1, 1e-9), (3, 1e-9)):
-        monkeypatch.setattr(refine, "_WAVE_SECONDS", wave_seconds)
+        monkeypatch.setattr(ThreadPool, "wave_seconds", wave_seconds)
         monkeypatch.setattr(refine, "_LEAST_SECONDS", 1e-9)
         model, space, truth = small_case()
         threads = ThreadPool(n_threads)
@@ -160,7 +160,7 @@ def test_threads_and_waves_change_nothing(max_boxes: int, monkeypatch: pytest.Mo
 
 
 def test_a_round_that_is_left_leaves_its_boxes_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refine, "_WAVE_SECONDS", 1e-9)
+    monkeypatch.setattr(ThreadPool, "wave_seconds", 1e-9)
     monkeypatch.setattr(refine, "_LEAST_SECONDS", 1e-9)
     refinement, truth = refined(Weights.UNIFORM, 8)
     assert not refinement.is_between_rounds

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,8 +26,6 @@ _LEAST_ROUND = 32
 _MOST_ROUND = 8192
 _FRONTIER_A_ROUND = 4
 """A round splits a quarter of the open boxes, within these limits: few while every split matters."""
-_WAVE_SECONDS = 0.03
-"""Boxes are handed out in waves of about this long; in between, a run can be ended."""
 _LEAST_SECONDS = 1e-3
 
 
@@ -64,6 +63,17 @@ class _Round:
     n_evaluated: int = 0
 
 
+class Hands(Protocol):
+    """Who works on a batch of boxes; see ``ThreadPool``."""
+
+    n: int
+    wave_seconds: float
+
+    def map_ranges(self, work: Callable[[int, int], None], n_items: int) -> None:
+        """Call ``work(begin, end)`` for parts that make up ``range(n_items)``."""
+        ...
+
+
 class Refinement:
     """A partition that grows finer.
 
@@ -74,15 +84,22 @@ class Refinement:
         points: evaluates small ones.
         rule: see ``Rule``; ``None`` to split as the assessor says.
         threads: the threads that work.
+        hands: who works on batches of boxes, where these threads do not.
     """
 
     def __init__(
-        self, assessor: Assessor, points: BoxEnumerator, rule: Rule | None = None, threads: ThreadPool | None = None
+        self,
+        assessor: Assessor,
+        points: BoxEnumerator,
+        rule: Rule | None = None,
+        threads: ThreadPool | None = None,
+        hands: Hands | None = None,
     ) -> None:
         self.assessor = assessor
         self.points = points
         self._rule = rule
         self.threads = threads or ThreadPool()
+        self._hands = hands or self.threads
         self._storage = NodeArrays(len(assessor.space.columns))
         self._lattice = make_lattice(assessor.space, points.most if rule is None else rule.n_points_to_evaluate)
         self._seconds_a_box = self._seconds_a_point_box = 1e-3
@@ -169,7 +186,7 @@ class Refinement:
         if self._round is None and not self._begin(max_boxes):
             return False
         at = self._round
-        seconds = max(min(seconds, _WAVE_SECONDS), _LEAST_SECONDS) * self.threads.n
+        seconds = max(min(seconds, self._hands.wave_seconds), _LEAST_SECONDS) * self._hands.n
         assert at is not None
         if at.n_split < len(at.to_split):
             self._split(at, math.ceil(seconds / self._seconds_a_box / 2))
@@ -221,8 +238,8 @@ class Refinement:
             cuts[part] = -1 if found.cut is None else found.cut
 
         started = time.perf_counter()
-        self.threads.map_ranges(work, n_parts)
-        self._seconds_a_box = _smoothed(self._seconds_a_box, started, n_parts, self.threads.n)
+        self._hands.map_ranges(work, n_parts)
+        self._seconds_a_box = _smoothed(self._seconds_a_box, started, n_parts, self._hands.n)
         refine_kernels.settle(
             chosen, low, high, weights, depths, certified, falsified, columns, cuts,
             self._lattice, storage.nodes, storage.slots, storage.queue,
@@ -242,8 +259,8 @@ class Refinement:
             certified[part], falsified[part] = self.points.evaluate(low[part], high[part], weights[part])
 
         started = time.perf_counter()
-        self.threads.map_ranges(work, len(chosen))
-        self._seconds_a_point_box = _smoothed(self._seconds_a_point_box, started, len(chosen), self.threads.n)
+        self._hands.map_ranges(work, len(chosen))
+        self._seconds_a_point_box = _smoothed(self._seconds_a_point_box, started, len(chosen), self._hands.n)
         refine_kernels.settle_evaluated(chosen, certified, falsified, storage.nodes, storage.slots, storage.queue)
         at.n_evaluated += len(chosen)
 

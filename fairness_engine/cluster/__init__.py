@@ -1,0 +1,1 @@
+"""Several processes, here or on other machines, that work on the blocks of one run; only with ``evenhand[cluster]``."""

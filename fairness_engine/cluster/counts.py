@@ -1,0 +1,24 @@
+"""What became of the blocks of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairness_engine.codec import Count, Text
+
+
+@dataclass
+class ClusterCounts:
+    """How a run was shared out.
+
+    Args:
+        n_workers: processes of the cluster, when they were last counted.
+        n_done, n_repeated, n_set_aside: blocks answered; asked again, after something was lost; given up.
+        dashboard: address of the cluster's own page.
+    """
+
+    n_workers: Count = 0
+    n_done: Count = 0
+    n_repeated: Count = 0
+    n_set_aside: Count = 0
+    dashboard: Text = ""

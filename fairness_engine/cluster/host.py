@@ -1,0 +1,153 @@
+"""What a process of the cluster does: it holds model's processes, inside the same walls as on one machine, and has
+each answer the blocks of its run.
+
+Nothing of a model is believed here either: what its process says is passed on unread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.cluster.depot import Depot
+from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.model_process.protocol import failure
+from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+
+_OPEN_SECONDS = 120.0
+_BLOCK_SECONDS = 900.0
+"""A block is made to take a fraction of a second; a process that says nothing for so long is ended."""
+_LISTEN_SECONDS = 1.0
+_MAX_PROCESSES = 2
+"""Model's processes that one process of the cluster keeps: of the run at work, and of one before or beside it."""
+
+
+@dataclass(frozen=True)
+class HeldFiles:
+    """What a model's process is to open.
+
+    Args:
+        files: SHA-256 and name of the data, and of the model where there is one.
+        request: the others of an ``open`` request.
+        depot: where the files are.
+        loops, libraries: as ``ModelProcess`` takes them.
+    """
+
+    files: dict[str, tuple[str, str]]
+    request: dict[str, Any]
+    depot: str
+    loops: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """The same for the same files, opened in the same way."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a block.
+
+    Args:
+        reply: a line of the model's process; empty where it ended.
+        why: why it ended.
+    """
+
+    reply: str = ""
+    why: str = ""
+
+
+class BlockHost:
+    """The model's processes of one process of the cluster.
+
+    Args:
+        folder: for their scratch folders and copies of files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: OrderedDict[str, ModelProcess] = OrderedDict()
+        self._is_working = threading.Lock()
+
+    def answer(self, held: HeldFiles, ask: str) -> Answer:
+        """Have a block answered; one at a time."""
+        with self._is_working:
+            try:
+                process = self._process(held)
+                request = process.send("block", **json.loads(ask))
+                return Answer(reply=self._reply(process, request))
+            except ProcessError as error:
+                self.forget(held.key)
+                return Answer(why=str(error))
+            except EvenhandError as error:
+                return Answer(reply=json.dumps(failure(error)))
+
+    def forget(self, key: str) -> None:
+        """End the process that holds some files, whatever it is doing."""
+        process = self._processes.pop(key, None)
+        if process is not None:
+            process.kill()
+            process.close()
+
+    def _process(self, held: HeldFiles) -> ModelProcess:
+        process = self._processes.get(held.key)
+        if process is not None and process.is_alive:
+            self._processes.move_to_end(held.key)
+            return process
+        self.forget(held.key)
+        while len(self._processes) >= _MAX_PROCESSES:
+            self.forget(next(iter(self._processes)))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        depot = Depot(held.depot)
+        paths = {role: depot.fetch(sha256, self._folder / "files") for role, (sha256, _) in held.files.items()}
+        loops = [Loops(name) for name in held.loops]
+        prepare_compiled(self._folder, None, *loops)
+        process = ModelProcess(
+            self._folder, list(paths.values()), self._folder / "model.log", loops=loops, libraries=held.libraries
+        )
+        self._processes[held.key] = process
+        process.greet()
+        files = {role: {"path": str(path), "name": held.files[role][1]} for role, path in paths.items()}
+        process.ask("open", _OPEN_SECONDS, **{"model": None, **files}, **held.request)
+        return process
+
+    def _reply(self, process: ModelProcess, request: int) -> str:
+        deadline = time.monotonic() + _BLOCK_SECONDS
+        while (line := process.receive(_LISTEN_SECONDS)) is None:
+            if time.monotonic() > deadline:
+                raise ProcessError(f"The model gave no answer for {_BLOCK_SECONDS:.0f} seconds and was stopped.")
+        if not line.startswith(f'{{"reply": {request},'):
+            raise ProcessError("The model's process sent something that is no reply.")
+        return line
+
+
+_hosts: dict[str, BlockHost] = {}
+
+
+def answer_block(held: HeldFiles, ask: str) -> Answer:
+    """The task of the cluster: a block, answered by the process that it runs in."""
+    return _host().answer(held, ask)
+
+
+def forget_files(key: str) -> None:
+    """End what holds some files in this process of the cluster."""
+    for host in _hosts.values():
+        with contextlib.suppress(ProcessError):
+            host.forget(key)
+
+
+def _host() -> BlockHost:
+    from distributed import get_worker
+
+    folder = str(Path(get_worker().local_directory) / "evenhand")
+    return _hosts.setdefault(folder, BlockHost(Path(folder)))

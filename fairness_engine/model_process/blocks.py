@@ -1,0 +1,140 @@
+"""Blocks of a run that other model's processes work on: asked for here, answered there.
+
+The process that a run is worked in sends lines ``{"block": 7, "ask": {...}}`` to its parent, which has each answered by
+a process that opened the same files, and sends ``{"do": "block_done", "number": 7, "reply": {...}}`` back. A reply
+without ``arrays`` says that the block was set aside.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.certification.assessors import make_assessor
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import make_lattice
+from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.errors import ProcessError, SearchStopped, StopReason
+from fairness_engine.model_process.protocol import raise_failure
+from fairness_engine.models.model import Model
+from fairness_engine.models.shared import Arrays
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.session import ModelSession
+
+_LISTEN_SECONDS = 0.1
+
+
+class BlockSender:
+    """Has blocks done by other processes, all of a call side by side.
+
+    Args:
+        send: writes one line to the parent.
+        width: how many processes there are.
+        is_cancelled: the run is to end.
+    """
+
+    def __init__(self, send: Callable[[str], None], width: int, is_cancelled: Callable[[], bool]) -> None:
+        self.width = width
+        self._send = send
+        self._is_cancelled = is_cancelled
+        self._replies: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._n_sent = 0
+
+    def take(self, request: Mapping[str, Any]) -> None:
+        """A block is done; called by the thread that listens."""
+        self._replies.put(request)
+
+    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[list[NDArray[Any]] | None]:
+        """See ``models.shared.Blocks``.
+
+        Raises:
+            SearchStopped: cancelled meanwhile.
+            EvenhandError: what a process says of its block.
+        """
+        numbers = range(self._n_sent + 1, self._n_sent + 1 + len(asked))
+        self._n_sent += len(asked)
+        for number, arrays in zip(numbers, asked, strict=True):
+            packed = {key: pack_array(array) for key, array in arrays.items()}
+            ask = json.dumps({"name": name, "settings": settings, "arrays": packed})
+            self._send(f'{{"block": {number}, "ask": {ask}}}')
+        found: dict[int, list[NDArray[Any]] | None] = {}
+        while len(found) < len(asked):
+            try:
+                request = self._replies.get(timeout=_LISTEN_SECONDS)
+            except queue.Empty:
+                if self._is_cancelled():
+                    raise SearchStopped(StopReason.CANCELLED) from None
+                continue
+            if request["number"] in numbers:  # else it is of a call that was given up
+                found[request["number"]] = _arrays_of(request["reply"])
+        return [found[number] for number in numbers]
+
+
+def _arrays_of(reply: Mapping[str, Any]) -> list[NDArray[Any]] | None:
+    raise_failure(dict(reply))
+    return None if "arrays" not in reply else [unpack_array(packed) for packed in reply["arrays"]]
+
+
+def answer_block(
+    opened: ModelSession, name: str, settings: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a block comes to; the arrays of the answer are packed, in the order in which whoever asks takes them.
+
+    Args:
+        opened: the same files.
+        name: of a method of ``Model``, or ``assess`` or ``evaluate``.
+        settings: ``of_roles``: whether rows are rows of roles; of a certification its settings, as ``certify``.
+        arrays: what the block is of, packed.
+    """
+    session = opened.in_roles if settings.get("of_roles") else opened
+    given = {key: unpack_array(packed) for key, packed in arrays.items()}
+    if "certify" in settings:
+        found = _proved(session, name, settings["certify"], given)
+    elif name in _OF_MODELS:
+        answered = _OF_MODELS[name](session.model, given)
+        found = list(answered) if isinstance(answered, tuple) else [answered]
+    else:
+        raise ProcessError(f"There is no block of '{name}'.")
+    return {"arrays": [pack_array(array) for array in found]}
+
+
+def _variant_margins(model: Model, given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """By row, as the results of a block are put together."""
+    margins = model.variant_margins(given["rows"], given["columns"], given["values"])
+    return margins.reshape(len(given["rows"]), len(given["values"]), -1)
+
+
+_OF_MODELS: dict[str, Callable[[Model, Mapping[str, NDArray[Any]]], Any]] = {
+    "scores": lambda model, given: model.scores(given["rows"]),
+    "margins": lambda model, given: model.margins(given["rows"]),
+    "fast_scores": lambda model, given: model.fast_scores(given["rows"]),
+    "exact_margins": lambda model, given: model.exact_margins(given["rows"]),
+    "variant_margins": _variant_margins,
+    "nearby_scores": lambda model, given: model.nearby_scores(given["rows"], given["columns"], given["steps"]),
+    "gradients": lambda model, given: model.gradients(given["rows"], given.get("classes")),
+}
+
+
+def _proved(
+    opened: ModelSession, name: str, certify: Mapping[str, Any], given: Mapping[str, NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Boxes assessed, or evaluated individual by individual."""
+    key = json.dumps(certify, sort_keys=True)
+    if key not in opened.assessors:
+        settings = CertifySettings.from_json(dict(certify))
+        space = make_lattice(opened.domain, settings.weights, opened.dataset.rows)
+        points = BoxEnumerator(opened.model, opened.domain, space)
+        opened.assessors[key] = make_assessor(opened.model, space, settings.mode), points
+    assessor, points = opened.assessors[key]
+    if name == "evaluate":
+        return list(points.evaluate(given["low"], given["high"], given["weights"]))
+    found = assessor.assess(given["low"], given["high"])
+    cut = np.full(len(found.column), -1) if found.cut is None else found.cut
+    return [found.certified, found.falsified, np.asarray(found.column, np.int64), np.asarray(cut, np.int64)]

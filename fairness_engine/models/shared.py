@@ -1,0 +1,269 @@
+"""A model whose work is shared out: large batches of rows are evaluated by other processes, in blocks.
+
+What a model says of a row depends on that row alone, so a search, a count or a proof that asks a shared model finds
+what it would have found by itself, however many processes evaluate and whichever of them fail.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.errors import ModelError
+from fairness_engine.models.model import Model
+
+BATCH_SECONDS = 0.5
+"""What a batch is to take, about, with all its blocks side by side: in between, a run can be ended."""
+BLOCK_SECONDS = 0.25
+"""What a block is to take, about: long beside what it costs to send one, short beside what is lost with one."""
+_LEAST_BLOCK_SECONDS = 0.01
+_LEAST_SHARED_SECONDS = 0.03
+"""Work that would take less is done here."""
+_FIRST_ITEMS = 64
+"""Of something that was never timed: it is tried on so many, here."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Blocks(Protocol):
+    """Other processes that hold the same data and the same model.
+
+    Attributes:
+        width: how many they are.
+    """
+
+    width: int
+
+    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[list[NDArray[Any]] | None]:
+        """What each block comes to; ``None`` for one that ended every process that tried it.
+
+        Args:
+            name: of what is to be done, see ``model_process.blocks``.
+            asked: what each block is of.
+            settings: of all of them.
+        """
+        ...
+
+
+@dataclass
+class Sharing:
+    """What is shared out, and how much at once.
+
+    Args:
+        blocks: who does it.
+        settings: told with every block.
+
+    Attributes:
+        n_set_aside: items of blocks that ended every process that tried them.
+    """
+
+    blocks: Blocks
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    n_set_aside: int = field(default=0, init=False)
+    _seconds: dict[str, float] = field(default_factory=dict, init=False)
+    _none: dict[str, list[NDArray[Any]]] = field(default_factory=dict, init=False)
+
+    def work(
+        self,
+        name: str,
+        n_items: int,
+        here: Callable[[slice], Sequence[NDArray[Any]]],
+        asked: Callable[[slice], Arrays],
+        cost: int = 1,
+        can_lack: bool = False,
+    ) -> list[NDArray[Any]]:
+        """Do something with each of so many items: here where they are few, else in blocks elsewhere.
+
+        Args:
+            name: see ``Blocks``.
+            n_items: items, whose results are rows of arrays in their order.
+            here: does it with some of them.
+            asked: what a block of some of them is told.
+            cost: as how many each counts: variants of a row.
+            can_lack: a block that ended every process that tried it is set aside.
+
+        Returns:
+            The arrays that ``here`` gives, of all items. Items that were set aside are NaN, or -1 in whole numbers.
+
+        Raises:
+            ModelError: a block ended every process that tried it, and nothing may lack.
+        """
+        if not n_items:
+            return list(here(slice(0, 0)))
+        done: list[Sequence[NDArray[Any]]] = []
+        begin = 0
+        if name not in self._seconds:
+            begin = min(n_items, max(1, _FIRST_ITEMS // cost))
+            done.append(self._timed(name, slice(0, begin), here, cost))
+        left = (n_items - begin) * cost * self._seconds[name]
+        if begin == n_items or left < _LEAST_SHARED_SECONDS:
+            if begin < n_items:
+                done.append(self._timed(name, slice(begin, n_items), here, cost))
+            return list(done[0]) if len(done) == 1 else _joined(done, [])
+        parts = _parts(begin, n_items, left, self.blocks.width)
+        started = time.perf_counter()
+        found = self.blocks.work(name, [asked(part) for part in parts], self.settings)
+        self._learn(name, (n_items - begin) * cost, (time.perf_counter() - started) * self.blocks.width)
+        sizes = [part.stop - part.start for part in parts]
+        n_lacking = sum(size for size, each in zip(sizes, found, strict=True) if each is None)
+        if n_lacking and not can_lack:
+            raise ModelError(
+                f"The model must answer every row, but ended each process that asked it about {n_lacking:,} of them. "
+                "Look for the row that it breaks down on; what was found until then is kept."
+            )
+        self.n_set_aside += n_lacking
+        return _joined([*done, *found, self._none[name]], [begin, *sizes, 0] if done else [*sizes, 0])
+
+    def _timed(
+        self, name: str, part: slice, here: Callable[[slice], Sequence[NDArray[Any]]], cost: int
+    ) -> Sequence[NDArray[Any]]:
+        started = time.perf_counter()
+        found = here(part)
+        self._learn(name, (part.stop - part.start) * cost, time.perf_counter() - started)
+        self._none[name] = [array[:0] for array in found]
+        return found
+
+    def _learn(self, name: str, n_items: int, seconds: float) -> None:
+        """So many items took so long: what one takes is the mean of that and of what was known."""
+        if n_items:
+            each = seconds / n_items
+            self._seconds[name] = (self._seconds.get(name, each) + each) / 2
+
+
+def _parts(begin: int, end: int, seconds: float, width: int) -> list[slice]:
+    """Blocks of a range that takes so long: as many for each process, none of them too short to be worth it."""
+    n = max(width, round(seconds / BLOCK_SECONDS / width) * width)
+    n = max(1, min(n, end - begin, int(seconds / _LEAST_BLOCK_SECONDS)))
+    ends = [begin + (end - begin) * i // n for i in range(n + 1)]
+    return [slice(*each) for each in itertools.pairwise(ends)]
+
+
+def _joined(done: Sequence[Sequence[NDArray[Any]] | None], sizes: Sequence[int]) -> list[NDArray[Any]]:
+    """The arrays of all parts, one after the other, with nothing known of those that were set aside."""
+    joined = []
+    for i, pattern in enumerate(next(each for each in done if each is not None)):
+        parts = []
+        for k, each in enumerate(done):
+            parts.append(_unknown(pattern, sizes[k]) if each is None else each[i])
+        joined.append(np.concatenate(parts))
+    return joined
+
+
+def _unknown(pattern: NDArray[Any], n: int) -> NDArray[Any]:
+    fill = np.nan if pattern.dtype.kind == "f" else -1
+    return np.full((n, *pattern.shape[1:]), fill, dtype=pattern.dtype)
+
+
+@dataclass(frozen=True)
+class SharedModel(Model):
+    """The same model with its work shared out.
+
+    Args:
+        sharing: how; ``None`` to do everything here.
+        original: whom the others hold; whatever was made of it is asked here.
+    """
+
+    sharing: Sharing | None = None
+    original: Model | None = None
+
+    @property
+    def width(self) -> int:
+        """See ``Model``."""
+        return 1 if self._held is None else self._held.blocks.width
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """As ``Model.scores``."""
+        return self._rows("scores", rows, super().scores)
+
+    def margins(self, rows: FloatArray) -> FloatArray:
+        """As ``Model.margins``."""
+        return self._rows("margins", rows, super().margins)
+
+    def fast_scores(self, rows: FloatArray) -> FloatArray:
+        """As ``Model.fast_scores``."""
+        return self._rows("fast_scores", rows, super().fast_scores)
+
+    def exact_margins(self, rows: FloatArray) -> FloatArray:
+        """As ``Model.exact_margins``."""
+        return self._rows("exact_margins", rows, super().exact_margins)
+
+    def variant_margins(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
+        """As ``Model.variant_margins``."""
+        whole = super().variant_margins
+        shared = self._held
+        if shared is None:
+            return whole(rows, columns, values)
+
+        def by_row(part: slice) -> list[FloatArray]:
+            return [whole(rows[part], columns, values).reshape(part.stop - part.start, len(values), -1)]
+
+        found = shared.work(
+            "variant_margins",
+            len(rows),
+            by_row,
+            lambda part: {"rows": rows[part], "columns": columns, "values": values},
+            cost=len(values),
+        )
+        return np.asarray(found[0].reshape(len(rows) * len(values), -1))
+
+    def nearby_scores(self, rows: FloatArray, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As ``Model.nearby_scores``."""
+        whole = super().nearby_scores
+        shared = self._held
+        if shared is None:
+            return whole(rows, columns, steps)
+        own, moved = shared.work(
+            "nearby_scores",
+            len(rows),
+            lambda part: whole(rows[part], columns, steps[part]),
+            lambda part: {"rows": rows[part], "columns": columns, "steps": steps[part]},
+            cost=len(columns) + 1,
+        )
+        return own, moved
+
+    def gradients(self, rows: FloatArray, classes: IntArray | None = None) -> FloatArray:
+        """As ``Model.gradients``."""
+        whole = super().gradients
+        shared = self._held
+        if shared is None:
+            return whole(rows, classes)
+
+        def asked(part: slice) -> Arrays:
+            return {"rows": rows[part]} | ({} if classes is None else {"classes": classes[part]})
+
+        def here(part: slice) -> list[FloatArray]:
+            return [whole(rows[part], None if classes is None else classes[part])]
+
+        return shared.work("gradients", len(rows), here, asked)[0]
+
+    def _rows(self, name: str, rows: FloatArray, whole: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """One array, of rows alone."""
+        shared = self._held
+        if shared is None:
+            return whole(rows)
+        return shared.work(name, len(rows), lambda part: [whole(rows[part])], lambda part: {"rows": rows[part]})[0]
+
+    @property
+    def _held(self) -> Sharing | None:
+        """What shares the work out, where the others hold this very model."""
+        original = self.original
+        is_same = (
+            original is not None
+            and self.predictor is original.predictor
+            and self.encoder is original.encoder
+            and self.threshold == original.threshold
+        )
+        return self.sharing if is_same else None
+
+
+def share(model: Model, sharing: Sharing) -> SharedModel:
+    """A model with its work shared out."""
+    held = {each.name: getattr(model, each.name) for each in fields(Model)}
+    return SharedModel(**held, sharing=sharing, original=model)

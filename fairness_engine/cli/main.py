@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairness_engine.cli.output import COMMON_KEYS, COMMON_PARTS, ExitStatus, Outcome, sentence_of
 from fairness_engine.errors import EvenhandError, ProcessError, one_sentence
-from fairness_engine.store.environment import TRACEBACK_VARIABLE, is_yes
+from fairness_engine.store.environment import (
+    CLUSTER_VARIABLE,
+    DATABASE_VARIABLE,
+    DEPOT_VARIABLE,
+    TRACEBACK_VARIABLE,
+    cluster_address,
+    is_yes,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -72,6 +79,7 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
     from fairness_engine.cli.pipeline import Pipeline, make_pipeline, typed
 
     options = make_parser(program or PROGRAM, others).parse_args(arguments)
+    _steer(options)
     if options.junit is not None:
         check_junit(options.junit, options.json)
     pipeline = Pipeline(typed(options), options.command, junit=options.junit)
@@ -94,6 +102,17 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
     except (Exception, KeyboardInterrupt) as error:
         pipeline.break_off(_sentence(error))
         raise
+
+
+def _steer(options: argparse.Namespace) -> None:
+    """Let the processes of the command's runs know what was said of the database and the cluster.
+
+    Raises:
+        SettingError: the cluster is none.
+    """
+    said = {DATABASE_VARIABLE: options.database, CLUSTER_VARIABLE: options.cluster, DEPOT_VARIABLE: options.files}
+    os.environ.update({name: value for name, value in said.items() if value is not None})
+    cluster_address()
 
 
 COMMANDS = {

@@ -7,17 +7,20 @@ import math
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from fairness_engine.cli.junit import Case
+from fairness_engine.cluster.counts import ClusterCounts
+from fairness_engine.codec import decode
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import EvenhandError, SettingError, one_sentence
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.runs.kinds import kind_of
+from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -25,7 +28,7 @@ from fairness_engine.store.whole_files import exported_file
 
 COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
-    *("positive", "reading", "left_out", "links"),
+    *("positive", "reading", "left_out", "links", "result_hash", "workers", "blocks"),
 )
 COMMON_PARTS = {"reading": Reading}
 """What objects of the JSON hold, as ``cli.gate`` reads it."""
@@ -75,6 +78,21 @@ def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
         "state": run.state.value,
         "left_out": left_out(run.config),
         "links": links_to_json(run.config.scope.links, run.config.schema),
+        "result_hash": result_hash(store, run),
+        **cluster_fields(store, [run]),
+    }
+
+
+def cluster_fields(store: RunStore, runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """Who worked on runs: ``workers`` of a cluster, 0 without one, and the ``blocks`` that they did."""
+    counts = [decode(ClusterCounts, store.results(run.id).get("cluster", {})) for run in runs]
+    return {
+        "workers": max((each.n_workers for each in counts), default=0),
+        "blocks": {
+            "done": sum(each.n_done for each in counts),
+            "repeated": sum(each.n_repeated for each in counts),
+            "set_aside": sum(each.n_set_aside for each in counts),
+        },
     }
 
 

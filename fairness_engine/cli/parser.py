@@ -19,7 +19,12 @@ from fairness_engine.oracle.domain import Distribution, Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.settings import SettingInfo, Settings, settings_of
-from fairness_engine.store.environment import WORKSPACE_VARIABLE
+from fairness_engine.store.environment import (
+    CLUSTER_VARIABLE,
+    DATABASE_VARIABLE,
+    DEPOT_VARIABLE,
+    WORKSPACE_VARIABLE,
+)
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 
@@ -372,6 +377,20 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         type=Path,
         metavar="DIR",
         help=f"where runs are kept; default: {WORKSPACE_VARIABLE}, else ./workspace",
+    )
+    group.add_argument(
+        "--database", metavar="URL", help=f"where runs are noted; default: {DATABASE_VARIABLE}, else in the workspace"
+    )
+    group.add_argument(
+        "--cluster",
+        metavar="N|tcp://HOST:PORT",
+        help="who works on large runs beside this process: so many processes here, or those of a Dask scheduler; "
+        f"default: {CLUSTER_VARIABLE}, else nobody",
+    )
+    group.add_argument(
+        "--files",
+        metavar="URL",
+        help=f"where all machines of the cluster find files; default: {DEPOT_VARIABLE}, else the workspace",
     )
     group.add_argument(
         "--json",

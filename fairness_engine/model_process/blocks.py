@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import queue
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.errors import ProcessError, SearchStopped, StopReason
 from fairness_engine.model_process.protocol import raise_failure
 from fairness_engine.models.model import Model
-from fairness_engine.models.shared import Arrays
+from fairness_engine.models.shared import Answered, Arrays
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.session import ModelSession
@@ -51,7 +52,7 @@ class BlockSender:
         """A block is done; called by the thread that listens."""
         self._replies.put(request)
 
-    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[list[NDArray[Any]] | None]:
+    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
         """See ``models.shared.Blocks``.
 
         Raises:
@@ -64,7 +65,7 @@ class BlockSender:
             packed = {key: pack_array(array) for key, array in arrays.items()}
             ask = json.dumps({"name": name, "settings": settings, "arrays": packed})
             self._send(f'{{"block": {number}, "ask": {ask}}}')
-        found: dict[int, list[NDArray[Any]] | None] = {}
+        found: dict[int, Answered | None] = {}
         while len(found) < len(asked):
             try:
                 request = self._replies.get(timeout=_LISTEN_SECONDS)
@@ -73,13 +74,15 @@ class BlockSender:
                     raise SearchStopped(StopReason.CANCELLED) from None
                 continue
             if request["number"] in numbers:  # else it is of a call that was given up
-                found[request["number"]] = _arrays_of(request["reply"])
+                found[request["number"]] = _answered(request["reply"])
         return [found[number] for number in numbers]
 
 
-def _arrays_of(reply: Mapping[str, Any]) -> list[NDArray[Any]] | None:
+def _answered(reply: Mapping[str, Any]) -> Answered | None:
     raise_failure(dict(reply))
-    return None if "arrays" not in reply else [unpack_array(packed) for packed in reply["arrays"]]
+    if "arrays" not in reply:
+        return None
+    return Answered([unpack_array(packed) for packed in reply["arrays"]], float(reply["seconds"]))
 
 
 def answer_block(
@@ -95,6 +98,7 @@ def answer_block(
     """
     session = opened.in_roles if settings.get("of_roles") else opened
     given = {key: unpack_array(packed) for key, packed in arrays.items()}
+    started = time.perf_counter()
     if "certify" in settings:
         found = _proved(session, name, settings["certify"], given)
     elif name in _OF_MODELS:
@@ -102,7 +106,8 @@ def answer_block(
         found = list(answered) if isinstance(answered, tuple) else [answered]
     else:
         raise ProcessError(f"There is no block of '{name}'.")
-    return {"arrays": [pack_array(array) for array in found]}
+    seconds = time.perf_counter() - started
+    return {"arrays": [pack_array(array) for array in found], "seconds": seconds}
 
 
 def _variant_margins(model: Model, given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

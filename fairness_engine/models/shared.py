@@ -32,6 +32,19 @@ _FIRST_ITEMS = 64
 Arrays = Mapping[str, NDArray[Any]]
 
 
+@dataclass(frozen=True)
+class Answered:
+    """A block that was done.
+
+    Args:
+        arrays: what it comes to.
+        seconds: that it took, where it was done.
+    """
+
+    arrays: list[NDArray[Any]]
+    seconds: float
+
+
 class Blocks(Protocol):
     """Other processes that hold the same data and the same model.
 
@@ -41,7 +54,7 @@ class Blocks(Protocol):
 
     width: int
 
-    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[list[NDArray[Any]] | None]:
+    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
         """What each block comes to; ``None`` for one that ended every process that tried it.
 
         Args:
@@ -108,11 +121,11 @@ class Sharing:
                 done.append(self._timed(name, slice(begin, n_items), here, cost))
             return list(done[0]) if len(done) == 1 else _joined(done, [])
         parts = _parts(begin, n_items, left, self.blocks.width)
-        started = time.perf_counter()
-        found = self.blocks.work(name, [asked(part) for part in parts], self.settings)
-        self._learn(name, (n_items - begin) * cost, (time.perf_counter() - started) * self.blocks.width)
+        answers = self.blocks.work(name, [asked(part) for part in parts], self.settings)
         sizes = [part.stop - part.start for part in parts]
-        n_lacking = sum(size for size, each in zip(sizes, found, strict=True) if each is None)
+        n_lacking = sum(size for size, each in zip(sizes, answers, strict=True) if each is None)
+        self._learn(name, (n_items - begin - n_lacking) * cost, sum(each.seconds for each in answers if each))
+        found = [None if each is None else each.arrays for each in answers]
         if n_lacking and not can_lack:
             raise ModelError(
                 f"The model must answer every row, but ended each process that asked it about {n_lacking:,} of them. "

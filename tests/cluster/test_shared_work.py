@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.clock import Clock
@@ -22,7 +21,7 @@ from fairness_engine.events import PairsFound, ResultReady, Stopped, TreeReady
 from fairness_engine.model_process.blocks import answer_block
 from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.models import shared
-from fairness_engine.models.shared import Arrays, Sharing
+from fairness_engine.models.shared import Answered, Arrays, Sharing
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs.kinds import KINDS
@@ -40,8 +39,8 @@ class Others:
         self.ends = ends or {}
         self.n_blocks: dict[str, int] = {}
 
-    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[list[NDArray[Any]] | None]:
-        found: list[list[NDArray[Any]] | None] = []
+    def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
+        found: list[Answered | None] = []
         for arrays in asked:
             self.n_blocks[name] = self.n_blocks.get(name, 0) + 1
             if self.n_blocks[name] in self.ends.get(name, ()):
@@ -50,7 +49,7 @@ class Others:
             sent = json.loads(json.dumps({key: pack_array(array) for key, array in arrays.items()}))
             told = json.loads(json.dumps(dict(settings)))
             reply = json.loads(json.dumps(answer_block(self.opened, name, told, sent)))
-            found.append([unpack_array(packed) for packed in reply["arrays"]])
+            found.append(Answered([unpack_array(packed) for packed in reply["arrays"]], reply["seconds"]))
         return found
 
 

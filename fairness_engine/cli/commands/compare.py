@@ -5,6 +5,7 @@ budget.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.cli.commands.search import can_be_plausible_only, make_config, read_budget, run_one
-from fairness_engine.cli.output import Outcome, end_status, left_out, outcome_of, reading_fields, say
+from fairness_engine.cli.output import Outcome, cluster_fields, end_status, left_out, outcome_of, reading_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
+from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.search.registry import BASELINES, technique_named
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
@@ -118,6 +120,8 @@ def _result(
         "evaluations": sum(run.evaluations for run in runs),
         "stop_reason": None,
         "run_id": None,
+        "result_hash": _hash_of(store, runs),
+        **cluster_fields(store, runs),
         "versions": dict(installed_versions()),
         "state": _worst(runs).state.value,
         "left_out": left_out(runs[0].config),
@@ -127,6 +131,11 @@ def _result(
         "n_exact": compared.n_exact,
         "n_individuals": compared.n_individuals,
     }
+
+
+def _hash_of(store: RunStore, runs: Sequence[RunRecord]) -> str:
+    """Over what each of the runs found."""
+    return hashlib.sha256("".join(result_hash(store, run) for run in runs).encode()).hexdigest()
 
 
 def _line(line: Compared) -> dict[str, Any]:

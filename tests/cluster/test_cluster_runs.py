@@ -1,0 +1,207 @@
+"""Runs with a real cluster: schedulers and workers of Dask, which are killed, lost and found again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairness_engine.data.schema import Schema
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds, queue
+from fairness_engine.runs.kinds import results_of
+from fairness_engine.runs.result_hash import result_hash
+from fairness_engine.store.environment import CLUSTER_VARIABLE
+from fairness_engine.store.records import FileRole, RunRecord, RunState
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.store import RunStore
+from worker_cases import DATA, ROOT, SCHEMA, model_processes, wait_for
+
+pytest.importorskip("distributed", reason="evenhand[cluster] is not installed")
+
+FOREST = ROOT / "sample_models" / "census_income_forest.skops"
+BOTH = Scope(("sex", "race"))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+    return RunStore(tmp_path_factory.mktemp("cluster") / "workspace")
+
+
+def config_of(store: RunStore, kind: str = "search", model: Path = FOREST, **values: Any) -> RunConfig:
+    """A run on the sample data that takes a second or more alone."""
+    data = store.add_file(DATA, DATA.name, FileRole.DATA)
+    held = store.add_file(model, model.name, FileRole.MODEL)
+    values = {"scope": BOTH, "seed": 1, **values}
+    return kinds.KINDS[kind].config(data.id, held.id, Schema.read(SCHEMA), **values)
+
+
+def slow_search(store: RunStore, n_evaluations: int = 1_000_000) -> RunConfig:
+    return config_of(store, technique="maft", budget=Budget(n_evaluations))
+
+
+def run(store: RunStore, config: RunConfig, on_change: Any = lambda _: None) -> RunRecord:
+    return queue.run_in_foreground(store, store.create_run(config), on_change)
+
+
+class Dask:
+    """A scheduler and its workers, each a process of its own."""
+
+    def __init__(self, folder: Path, n_workers: int) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        self.scheduler = self.start_scheduler()
+        self.workers = [self.start_worker() for _ in range(n_workers)]
+
+    def start_scheduler(self) -> subprocess.Popen[bytes]:
+        return self._start("dask_scheduler", "--host", self.address, "--no-dashboard", "--no-show")
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
+        return self._start("dask_worker", self.address, *options)
+
+    def _start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *options]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        with (self.folder / "dask.log").open("ab") as log:
+            return subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self.folder)
+
+    def close(self) -> None:
+        for process in (self.scheduler, *self.workers):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[Dask]:
+    started = Dask(tmp_path, 2)
+    yield started
+    started.close()
+
+
+def test_one_and_two_processes_find_what_one_finds_alone(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = []
+    for cluster in ("", "1", "2"):
+        monkeypatch.setenv(CLUSTER_VARIABLE, cluster)
+        ended = run(store, slow_search(store, 200_000))
+        assert ended.state is RunState.FINISHED, ended.message
+        counts = results_of(store, ended.id).cluster
+        assert (counts is None) == (not cluster)
+        if counts is not None:
+            assert counts.n_workers == int(cluster)
+            assert counts.n_done > 0
+            assert counts.n_repeated == counts.n_set_aside == 0
+        hashes.append(result_hash(store, ended))
+    assert len(set(hashes)) == 1
+    assert not model_processes(store.workspace)
+
+
+def test_workers_that_are_killed_cost_nothing_but_time(
+    store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = run(store, slow_search(store))
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    n_killed = 0
+
+    def kill_one(at_work: RunRecord) -> None:
+        """The older worker of the two, whenever a fifth of the run is done."""
+        nonlocal n_killed
+        if at_work.state is RunState.RUNNING and at_work.evaluations > 200_000 * (n_killed + 1) and n_killed < 4:
+            n_killed += 1
+            dask.workers[0].kill()
+            dask.workers[0].wait()
+            dask.workers = [dask.workers[1], dask.start_worker()]
+
+    ended = run(store, slow_search(store), kill_one)
+    assert n_killed >= 2
+    assert ended.state is RunState.FINISHED, ended.message
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    assert counts.n_set_aside == 0
+    assert result_hash(store, ended) == result_hash(store, alone)
+
+
+def test_a_scheduler_that_is_lost_is_waited_for(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run(store, slow_search(store))
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    has_killed = threading.Event()
+
+    def lose_it(at_work: RunRecord) -> None:
+        if at_work.evaluations > 200_000 and not has_killed.is_set():
+            has_killed.set()
+            dask.close()
+            time.sleep(1)
+            dask.scheduler = dask.start_scheduler()
+            dask.workers = [dask.start_worker() for _ in range(2)]
+
+    ended = run(store, slow_search(store), lose_it)
+    assert has_killed.is_set()
+    assert ended.state is RunState.FINISHED, ended.message
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    assert counts.n_repeated > 0
+    assert result_hash(store, ended) == result_hash(store, alone)
+
+
+def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    run_id = store.create_run(slow_search(store, 10**12))
+    queue.launch(store, run_id)
+    wait_for(lambda: store.run(run_id).evaluations > 50_000)
+    store.request_cancel(run_id)
+    wait_for(lambda: queue.refresh(store, run_id).state.is_final)
+    assert store.run(run_id).state is RunState.CANCELLED
+    assert store.n_pairs(run_id) > 0
+
+
+def test_a_cluster_that_is_not_there_is_said(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, "tcp://127.0.0.1:9")
+    ended = run(store, slow_search(store))
+    assert ended.state is RunState.FAILED
+    assert ended.message is not None
+    assert "cluster must answer" in ended.message
+
+
+def test_a_model_that_ends_every_process_is_said(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks it elsewhere finds its process killed: here by whoever looks for such processes."""
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    is_over = threading.Event()
+
+    def kill_models() -> None:
+        while not is_over.is_set():
+            for worker in dask.workers:
+                for folder in dask.folder.glob(f"**/scratch/*/{worker.pid}-*"):
+                    for entry in Path("/proc").iterdir():
+                        if entry.name.isdigit() and _folder_of(entry) == folder.resolve():
+                            os.kill(int(entry.name), signal.SIGKILL)
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill_models)
+    killer.start()
+    try:
+        ended = run(store, slow_search(store))
+    finally:
+        is_over.set()
+        killer.join()
+    assert ended.state is RunState.FAILED
+    assert ended.message is not None
+    assert "ended each process that asked it" in ended.message
+
+
+def _folder_of(entry: Path) -> Path | None:
+    try:
+        return (entry / "cwd").readlink()
+    except OSError:
+        return None

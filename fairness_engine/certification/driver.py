@@ -115,7 +115,7 @@ def run_certification(
     rule = FairQuantRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
     sharing = getattr(model, "sharing", None)
     if sharing is not None:
-        hands = Undivided(sharing.blocks.width)
+        hands = Undivided(sharing.blocks, threads)
         assessor = SharedAssessor(assessor, sharing, settings)
         points = SharedEnumerator(points, sharing, settings)
     try:

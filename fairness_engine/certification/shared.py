@@ -12,7 +12,8 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor, Certificates
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.models.shared import Sharing
+from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.models.shared import BATCH_SECONDS, Blocks, Sharing
 
 
 class SharedAssessor:
@@ -90,20 +91,33 @@ class SharedEnumerator(BoxEnumerator):
 
 
 class Undivided:
-    """In the place of a pool of threads: a batch of boxes is handed on whole, to who shares it out.
+    """A batch of boxes is handed on whole, to who shares it out; threads of this process work until there is somebody.
 
     Args:
-        n: how many processes work.
+        blocks: who decides boxes.
+        threads: of this process.
     """
 
-    wave_seconds = 0.5
+    def __init__(self, blocks: Blocks, threads: ThreadPool) -> None:
+        self._blocks = blocks
+        self._threads = threads
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    @property
+    def n(self) -> int:
+        """Who works side by side."""
+        return self._blocks.width or self._threads.n
+
+    @property
+    def wave_seconds(self) -> float:
+        """See ``ThreadPool``."""
+        return BATCH_SECONDS if self._blocks.width else self._threads.wave_seconds
 
     def map_ranges(self, work: Callable[[int, int], None], n_items: int) -> None:
-        """Call ``work(0, n_items)``."""
-        work(0, n_items)
+        """See ``ThreadPool``."""
+        if self._blocks.width:
+            work(0, n_items)
+        else:
+            self._threads.map_ranges(work, n_items)
 
 
 def of_certification(sharing: Sharing, settings: CertifySettings) -> Sharing:

@@ -10,20 +10,23 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairness_engine.cluster.counts import ClusterCounts
-from fairness_engine.cluster.host import Answer, HeldFiles, answer_block, forget_files
+from fairness_engine.cluster.here import start_here
+from fairness_engine.cluster.host import Answer, HeldFiles, answer_block, cancel_run, forget_files, open_files, work_run
 from fairness_engine.errors import EvenhandError, RunError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+T = TypeVar("T")
 _MAX_ENDED = 2
 """Model's processes that a block may end before it is set aside."""
 _MAX_LOST = 20
@@ -55,13 +58,23 @@ class Coordinator:
         address: how many processes to start here, or the address of a scheduler.
         held: what they are to open.
         folder: for what a cluster of this machine needs.
-        answer: takes the number of a block and the reply, a line of JSON; called by a thread of this object.
-
-    Raises:
-        RunError: there is no such cluster, or nobody works in it.
+        answer: takes the number of a block and its answer; called by a thread of this object.
+        ready: is told how many processes there are; before that, nobody can be asked.
+        is_whole: the run is worked whole, by one of them: ``ask`` wants the run itself, once.
+        tell: is given lines of progress of a whole run.
     """
 
-    def __init__(self, address: str, held: HeldFiles, folder: Path, answer: Callable[[int, str], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        held: HeldFiles,
+        folder: Path,
+        answer: Callable[[int, Answer], None],
+        ready: Callable[[int], None],
+        *,
+        is_whole: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.counts = ClusterCounts()
         self.failure: EvenhandError | None = None
         """Why no more blocks can be done."""
@@ -69,14 +82,23 @@ class Coordinator:
         self._held = held
         self._folder = folder
         self._answer = answer
+        self._ready = ready
+        self._is_whole = is_whole
+        self._tell = tell
+        self._name = f"evenhand-{secrets.token_hex(8)}"
+        self._n_here = int(address) if address.isdigit() else 0
+        self._members: dict[str, bool | None] = {}
+        """Processes of the cluster: whether they could open the files; ``None`` while they are at it."""
+        self._width = 0
         self._pending: dict[int, _Pending] = {}
-        self._came: queue.SimpleQueue[tuple[int, Future[Answer]] | None] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._is_closed = False
         self._heard = time.monotonic()
+        self._next_look = 0.0
         self._cluster: Any = None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say of lost workers is no news
-        self._client = self._connect()
+        self._client: Client | None = None
         self._thread = threading.Thread(target=self._collect, daemon=True, name="blocks")
         self._thread.start()
 
@@ -91,16 +113,24 @@ class Coordinator:
             self._pending[number] = _Pending(text)
         self._submit(number)
 
+    def cancel(self) -> None:
+        """Let a whole run end with what it has."""
+        if self._client is not None:
+            with contextlib.suppress(Exception):  # it may be gone
+                self._client.run(cancel_run, self._held.key, nanny=False, on_error="ignore", wait=False)
+
     def close(self) -> None:
         """Ask no more, and end what works on it."""
         self._is_closed = True
-        self._came.put(None)
-        with contextlib.suppress(Exception):  # it may be gone
-            self._client.run(forget_files, self._held.key, nanny=False, on_error="ignore", wait=False)
-        with contextlib.suppress(Exception):
-            self._client.close(timeout=_CLOSE_SECONDS)
-        self._end_cluster()
+        self._came.put(lambda: None)
+        client = self._client
+        if client is not None:
+            with contextlib.suppress(Exception):  # it may be gone
+                client.run(forget_files, self._held.key, nanny=False, on_error="ignore", wait=False)
+            with contextlib.suppress(Exception):
+                client.close(timeout=_CLOSE_SECONDS)
         self._thread.join(_CLOSE_SECONDS)
+        self._end_cluster()
 
     # --- the cluster ----------------------------------------------------------------------
 
@@ -108,35 +138,21 @@ class Coordinator:
         from distributed import Client
 
         try:
-            where = self._start_here() if self._address.isdigit() else self._address
+            where = self._start_here() if self._n_here else self._address
             client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
-            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+            client.wait_for_workers(self._n_here or 1, timeout=_CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
             self._end_cluster()
             raise RunError(
-                f"The cluster must answer and have processes that work, got from '{self._address}': {error}. "
-                "Start its scheduler and workers, or run without it."
+                f"The cluster at '{self._address}' must answer and have processes that work, got: {error}. "
+                "Start its scheduler and workers."
             ) from None
-        self._count(client)
         self.counts.dashboard = client.dashboard_link if self._cluster is None else ""
         return client
 
     def _start_here(self) -> Any:
-        from distributed import LocalCluster
-        from distributed.security import Security
-
         self._end_cluster()
-        self._cluster = LocalCluster(
-            n_workers=int(self._address),
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            security=Security.temporary(),  # other people of this machine must not give it work
-            memory_limit=0,
-            local_directory=str(self._folder),
-            silence_logs=logging.CRITICAL,
-        )
+        self._cluster = start_here(self._n_here, self._folder)[0]
         return self._cluster
 
     def _end_cluster(self) -> None:
@@ -145,9 +161,59 @@ class Coordinator:
                 self._cluster.close(timeout=_CLOSE_SECONDS)
             self._cluster = None
 
-    def _count(self, client: Client) -> None:
-        with contextlib.suppress(Exception):
-            self.counts.n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    @property
+    def _is_connected(self) -> bool:
+        return self._client is not None and self._client.status in ("running", "newly-created")
+
+    def _invite(self, client: Client) -> None:
+        """Have the files opened by whoever came since the last look."""
+        try:
+            there = client.scheduler_info(n_workers=-1)["workers"]
+        except Exception:  # noqa: BLE001 - the next look finds out that it is lost
+            return
+        if self._is_whole:
+            self.counts.n_workers = len(there)
+            return
+        for name in there:
+            if name not in self._members:
+                self._open(client, name)
+        self._members = {name: self._members[name] for name in there}
+        self._tell_width()
+
+    def _open(self, client: Client, name: str) -> None:
+        self._members[name] = None
+        future = client.submit(open_files, self._held, workers=[name], key=f"{self._name}-open-{name}", pure=False)
+        self._members[name] = None
+
+        def note() -> None:
+            if name in self._members:
+                with contextlib.suppress(TimeoutError):
+                    self._members[name] = self._result(future, _CONNECT_SECONDS) is True
+                self._tell_width()
+
+        future.add_done_callback(lambda _: self._came.put(note))
+
+    def _tell_width(self) -> None:
+        width = sum(is_open is True for is_open in self._members.values())
+        self.counts.n_workers = width
+        self.counts.n_unable = sum(is_open is False for is_open in self._members.values())
+        if width != self._width:
+            self._width = width
+            self._ready(width)
+
+    @staticmethod
+    def _result(future: Future[T], seconds: float) -> T | None:
+        """What came of a task; ``None`` where who had it is lost, whatever that is called.
+
+        Raises:
+            TimeoutError: nothing, so soon.
+        """
+        try:
+            return future.result(timeout=seconds)
+        except TimeoutError:
+            raise
+        except Exception:  # noqa: BLE001
+            return None
 
     def _reconnect(self) -> None:
         """Find the scheduler again, or start what was started here anew; what is out is asked again.
@@ -155,17 +221,19 @@ class Coordinator:
         Raises:
             RunError: it does not come back.
         """
-        with contextlib.suppress(Exception):
-            self._client.close(timeout=1)
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=1)
         deadline = time.monotonic() + _RECONNECT_SECONDS
         while not self._is_closed:
             try:
                 self._client = self._connect()
-                return
+                break
             except RunError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(_TICK_SECONDS)
+        self._ask_all_again()
 
     # --- blocks ---------------------------------------------------------------------------
 
@@ -175,42 +243,57 @@ class Coordinator:
             if block is None:
                 return
             block.n_asked += 1
-            key = f"evenhand-{self._held.key[:12]}-{id(self)}-{number}-{block.n_asked}"
+            key = f"{self._name}-{number}-{block.n_asked}"
         with contextlib.suppress(Exception):  # the thread that listens notices that the scheduler is lost
-            future = self._client.submit(answer_block, self._held, block.ask, key=key, pure=False)
+            assert self._client is not None, "nobody asks before it is there"
+            opened = [name for name, is_open in self._members.items() if is_open]
+            first = {"workers": opened, "allow_other_workers": True} if opened else {}
+            task = work_run if self._is_whole else answer_block
+            future = self._client.submit(task, self._held, block.ask, key=key, pure=False, **first)
             block.future = future
-            future.add_done_callback(lambda done: self._came.put((number, done)))
+            future.add_done_callback(lambda done: self._came.put(lambda: self._take(number, done)))
 
     def _again(self, number: int) -> None:
         self.counts.n_repeated += 1
         self._submit(number)
 
     def _collect(self) -> None:
-        """Pass answers on until this object is closed."""
-        while not self._is_closed:
+        """Find the cluster, then pass answers on until this object is closed."""
+        try:
             try:
-                came = self._came.get(timeout=_TICK_SECONDS)
-                if came is not None:
-                    self._take(*came)
-            except queue.Empty:
-                self._look()
-            except EvenhandError as error:
-                self.failure = error
+                self._client = self._connect()
+            except RunError as error:
+                if self._is_whole:
+                    raise
+                self.counts.why = f"{error} The run is worked without it."
                 return
-            except OSError:  # whom the answers are for is gone
-                return
+            if self._is_whole:
+                self._client.subscribe_topic(self._held.key, lambda event: self._tell(str(event[1])))
+                self._ready(1)
+            while not self._is_closed:
+                if time.monotonic() >= self._next_look:
+                    self._look()
+                with contextlib.suppress(queue.Empty):
+                    self._came.get(timeout=_TICK_SECONDS)()
+        except EvenhandError as error:
+            self.failure = error
+        except OSError:  # whom the answers are for is gone
+            return
 
     def _look(self) -> None:
-        """See that the scheduler is there, and that blocks move."""
-        if self._is_closed or not self._pending:
+        """See that the scheduler is there, who came or went, and that blocks move."""
+        self._next_look = time.monotonic() + _TICK_SECONDS
+        if self._is_closed:
             return
-        is_lost = self._client.status not in ("running", "newly-created")
-        if not is_lost and time.monotonic() - self._heard < _STUCK_SECONDS:
-            return
-        if is_lost:
+        if not self._is_connected:
             self._reconnect()
+        if self._client is not None:
+            self._invite(self._client)
+        if self._pending and not self._is_whole and time.monotonic() - self._heard > _STUCK_SECONDS:
+            self._ask_all_again()
+
+    def _ask_all_again(self) -> None:
         self._heard = time.monotonic()
-        self._count(self._client)
         for number in list(self._pending):
             self._again(number)
 
@@ -218,44 +301,44 @@ class Coordinator:
         block = self._pending.get(number)
         if block is None or self._is_closed:
             return
-        try:
-            answer = future.result(timeout=_CONNECT_SECONDS) if future.status == "finished" else None
-        except Exception:  # noqa: BLE001 - the process that has it is lost, whatever it is called
-            answer = None
+        answer = None
+        if future.status == "finished":
+            with contextlib.suppress(TimeoutError):
+                answer = self._result(future, _CONNECT_SECONDS)
         if answer is None:
             self._lost(number, block)
         elif answer.reply:
-            self._done(number, answer.reply)
+            self._done(number, answer)
         else:
-            self._ended(number, block)
+            self._ended(number, block, answer.why)
 
     def _lost(self, number: int, block: _Pending) -> None:
         """The process that had it is gone, or the scheduler that knew of it."""
-        if self._client.status not in ("running", "newly-created"):
-            self._look()
+        if not self._is_connected:
+            self._next_look = 0.0
             return
         block.n_lost += 1
         if block.n_lost > _MAX_LOST:
-            self._set_aside(number)
+            self._set_aside(number, "The processes of the cluster that work on it are lost again and again.")
         else:
             self._again(number)
 
-    def _ended(self, number: int, block: _Pending) -> None:
+    def _ended(self, number: int, block: _Pending, why: str) -> None:
         """It ended the model's process."""
         block.n_ended += 1
         if block.n_ended >= _MAX_ENDED:
-            self._set_aside(number)
+            self._set_aside(number, why)
         else:
             self._again(number)
 
-    def _set_aside(self, number: int) -> None:
+    def _set_aside(self, number: int, why: str) -> None:
         self.counts.n_set_aside += 1
-        self._done(number, "{}", is_answered=False)
+        self._done(number, Answer(why=why), is_answered=False)
 
-    def _done(self, number: int, reply: str, *, is_answered: bool = True) -> None:
+    def _done(self, number: int, answer: Answer, *, is_answered: bool = True) -> None:
         with self._lock:
             if self._pending.pop(number, None) is None:
                 return
         self._heard = time.monotonic()
         self.counts.n_done += is_answered
-        self._answer(number, reply)
+        self._answer(number, answer)

@@ -12,13 +12,17 @@ class ClusterCounts:
     """How a run was shared out.
 
     Args:
-        n_workers: processes of the cluster, when they were last counted.
+        n_workers: processes of the cluster that have the files open, when they were last counted.
+        n_unable: those that could not open them.
         n_done, n_repeated, n_set_aside: blocks answered; asked again, after something was lost; given up.
         dashboard: address of the cluster's own page.
+        why: why the cluster did not help; empty where it did, or was not needed.
     """
 
     n_workers: Count = 0
+    n_unable: Count = 0
     n_done: Count = 0
     n_repeated: Count = 0
     n_set_aside: Count = 0
     dashboard: Text = ""
+    why: Text = ""

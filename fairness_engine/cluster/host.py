@@ -12,7 +12,8 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ _OPEN_SECONDS = 120.0
 _BLOCK_SECONDS = 900.0
 """A block is made to take a fraction of a second; a process that says nothing for so long is ended."""
 _LISTEN_SECONDS = 1.0
+_TELL_SECONDS = 1.0
+_RUN_SILENCE_SECONDS = 3600.0
+_MAX_RUN_BYTES = 500_000_000
+_PROGRESS = '{"event": "Progress"'
 _MAX_PROCESSES = 2
 """Model's processes that one process of the cluster keeps: of the run at work, and of one before or beside it."""
 
@@ -40,6 +45,7 @@ class HeldFiles:
         request: the others of an ``open`` request.
         depot: where the files are.
         loops, libraries: as ``ModelProcess`` takes them.
+        run: for which run; another's are opened by themselves, so that each can be ended alone.
     """
 
     files: dict[str, tuple[str, str]]
@@ -47,10 +53,11 @@ class HeldFiles:
     depot: str
     loops: tuple[str, ...]
     libraries: tuple[str, ...]
+    run: str
 
     @cached_property
     def key(self) -> str:
-        """The same for the same files, opened in the same way."""
+        """The same for the same files of a run, opened in the same way."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -59,12 +66,14 @@ class Answer:
     """What became of a block.
 
     Args:
-        reply: a line of the model's process; empty where it ended.
+        reply: a line of the model's process, or all lines of a whole run; empty where it ended.
         why: why it ended.
+        protections: the walls that were up, of a whole run.
     """
 
     reply: str = ""
     why: str = ""
+    protections: dict[str, bool] = field(default_factory=dict)
 
 
 class BlockHost:
@@ -91,6 +100,40 @@ class BlockHost:
                 return Answer(why=str(error))
             except EvenhandError as error:
                 return Answer(reply=json.dumps(failure(error)))
+
+    def work(self, held: HeldFiles, ask: str, tell: Callable[[str], None]) -> Answer:
+        """Have a whole run worked.
+
+        Args:
+            ask: the others of a ``run`` request, as JSON.
+            tell: is given a line of progress now and then.
+        """
+        with self._is_working:
+            try:
+                process = self._process(held)
+                lines = self._lines(process, process.send("run", **json.loads(ask)), tell)
+                return Answer("\n".join(lines), protections=process.protections)
+            except ProcessError as error:
+                self.forget(held.key)
+                return Answer(why=str(error))
+            except EvenhandError as error:
+                return Answer(json.dumps({"reply": 0, **failure(error)}))
+
+    def cancel(self, key: str) -> None:
+        """Let a whole run end with what it has."""
+        process = self._processes.get(key)
+        if process is not None:
+            process.tell('{"do": "cancel"}')
+
+    def is_ready(self, held: HeldFiles) -> bool:
+        """Open the files, if they are not; whether they could be. What is wrong with them is said to who asks."""
+        with self._is_working:
+            try:
+                self._process(held)
+            except EvenhandError:
+                self.forget(held.key)
+                return False
+            return True
 
     def forget(self, key: str) -> None:
         """End the process that holds some files, whatever it is doing."""
@@ -130,6 +173,27 @@ class BlockHost:
             raise ProcessError("The model's process sent something that is no reply.")
         return line
 
+    def _lines(self, process: ModelProcess, request: int, tell: Callable[[str], None]) -> list[str]:
+        """All that a run says, to its reply."""
+        lines: list[str] = []
+        n_bytes = 0
+        heard = told = time.monotonic()
+        while not lines or not lines[-1].startswith(f'{{"reply": {request},'):
+            line = process.receive(_LISTEN_SECONDS)
+            now = time.monotonic()
+            if line is not None:
+                heard = now
+                lines.append(line)
+                n_bytes += len(line)
+                if line.startswith(_PROGRESS) and now - told > _TELL_SECONDS:
+                    told = now
+                    tell(line)
+            if now - heard > _RUN_SILENCE_SECONDS:
+                raise ProcessError(f"The model gave no answer for {now - heard:.0f} seconds and was stopped.")
+            if n_bytes > _MAX_RUN_BYTES:
+                raise ProcessError("The run says more than a process of a cluster passes on. Run it on this machine.")
+        return lines
+
 
 _hosts: dict[str, BlockHost] = {}
 
@@ -137,6 +201,28 @@ _hosts: dict[str, BlockHost] = {}
 def answer_block(held: HeldFiles, ask: str) -> Answer:
     """The task of the cluster: a block, answered by the process that it runs in."""
     return _host().answer(held, ask)
+
+
+def work_run(held: HeldFiles, ask: str) -> Answer:
+    """The task of the cluster: a whole run, worked in the process that it runs in; whoever listens to the topic of the
+    files' key is told how it goes.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    return _host().work(held, ask, lambda line: worker.log_event(held.key, line))
+
+
+def cancel_run(key: str) -> None:
+    """Let the run of some files end with what it has."""
+    for host in _hosts.values():
+        with contextlib.suppress(ProcessError):
+            host.cancel(key)
+
+
+def open_files(held: HeldFiles) -> bool:
+    """Have a model's process ready in this process of the cluster; whether there is one."""
+    return _host().is_ready(held)
 
 
 def forget_files(key: str) -> None:

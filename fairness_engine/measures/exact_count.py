@@ -211,7 +211,7 @@ def decide_all(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterato
     columns = np.concatenate([inner, domain.protected])
     inner_values = _combinations(domain, inner, np.arange(n_inner))[:, inner]
     values = np.array([(*a, *b) for a, b in itertools.product(inner_values.tolist(), domain.variant_values.tolist())])
-    for part in Batches(clock, first=1, most=max(1, model.width * _MAX_BATCH_ROWS // len(values))).over(n_outer):
+    for part in Batches(clock, first=1, most=max(1, model.breadth * _MAX_BATCH_ROWS // len(values))).over(n_outer):
         rows = _combinations(domain, outer, np.arange(part.start, part.stop))
         yield decide_variants(model, domain, rows, columns, values)
 

@@ -2,7 +2,8 @@
 
 The process that a run is worked in sends lines ``{"block": 7, "ask": {...}}`` to its parent, which has each answered by
 a process that opened the same files, and sends ``{"do": "block_done", "number": 7, "reply": {...}}`` back. A reply
-without ``arrays`` says that the block was set aside.
+without ``arrays`` says that the block was set aside. It asks for none before ``{"do": "blocks_ready", "width": 2}``
+came: a run that is short is done before others have opened its files.
 """
 
 from __future__ import annotations
@@ -37,20 +38,22 @@ class BlockSender:
 
     Args:
         send: writes one line to the parent.
-        width: how many processes there are.
         is_cancelled: the run is to end.
     """
 
-    def __init__(self, send: Callable[[str], None], width: int, is_cancelled: Callable[[], bool]) -> None:
-        self.width = width
+    def __init__(self, send: Callable[[str], None], is_cancelled: Callable[[], bool]) -> None:
+        self.width = 0
         self._send = send
         self._is_cancelled = is_cancelled
         self._replies: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._n_sent = 0
 
     def take(self, request: Mapping[str, Any]) -> None:
-        """A block is done; called by the thread that listens."""
-        self._replies.put(request)
+        """A block is done, or so many processes are ready; called by the thread that listens."""
+        if request["do"] == "blocks_ready":
+            self.width = request["width"]
+        else:
+            self._replies.put(request)
 
     def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
         """See ``models.shared.Blocks``.

@@ -76,7 +76,7 @@ class RequestServer:
             request = json.loads(line)
             if request["do"] == "cancel":
                 self._cancel.set()
-            elif request["do"] == "block_done":
+            elif request["do"] in ("block_done", "blocks_ready"):
                 if self._blocks is not None:  # else of a run that has ended
                     self._blocks.take(request)
             else:
@@ -142,28 +142,28 @@ class RequestServer:
         config = RunConfig.from_json(request["config"])
         opened = opened.given(request)
         clock = Clock(config.budget.max_seconds or math.inf, self._cancel.is_set)
-        for event in self._events(opened, config, clock, int(request.get("width", 0))):
+        for event in self._events(opened, config, clock, is_shared=bool(request.get("is_shared"))):
             for small in split(event):
                 self._send(to_line(small))
         return {"learned": opened.learned}
 
     def _events(
-        self, opened: ModelSession | TextSession, config: RunConfig, clock: Clock, width: int
+        self, opened: ModelSession | TextSession, config: RunConfig, clock: Clock, *, is_shared: bool
     ) -> Iterator[Event]:
-        """The events of a run; ``width`` processes evaluate its rows, this one alone where it is 0."""
+        """The events of a run, in which other processes share or not."""
         from fairness_engine.events import to_line
         from fairness_engine.model_process.session import ModelSession
 
         def report(between: Event) -> None:
             self._send(to_line(between))
 
-        if not width or not isinstance(opened, ModelSession):
+        if not is_shared or not isinstance(opened, ModelSession):
             yield from opened.run(config, clock, report)
             return
         from fairness_engine.model_process.blocks import BlockSender
         from fairness_engine.models.shared import BATCH_SECONDS
 
-        self._blocks = BlockSender(self._send, width, self._cancel.is_set)
+        self._blocks = BlockSender(self._send, self._cancel.is_set)
         clock = Clock(clock.max_seconds, clock.is_cancelled, batch_seconds=BATCH_SECONDS)
         try:
             yield from opened.run(config, clock, report, self._blocks)

@@ -128,8 +128,8 @@ class Model:
         return self.predictor.n_scores == 1
 
     @property
-    def width(self) -> int:
-        """How many processes evaluate rows side by side: batches are to be so many times as large."""
+    def breadth(self) -> int:
+        """How many times as large as usual a batch may be: those that other processes share in are to be large."""
         return 1
 
     def taken(self, columns: Sequence[str]) -> frozenset[str]:

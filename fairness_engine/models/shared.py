@@ -24,8 +24,11 @@ BATCH_SECONDS = 0.5
 BLOCK_SECONDS = 0.25
 """What a block is to take, about: long beside what it costs to send one, short beside what is lost with one."""
 _LEAST_BLOCK_SECONDS = 0.01
-_LEAST_SHARED_SECONDS = 0.03
-"""Work that would take less is done here."""
+_LEAST_SHARED_SECONDS = 0.02
+"""What sharing out must save, and twice what it lately cost beside the work itself; else work is done here."""
+_BREADTH = 16
+_FADE = 0.95
+"""Of what it cost, at each time that work is done here: a machine that was busy may be free again."""
 _FIRST_ITEMS = 64
 """Of something that was never timed: it is tried on so many, here."""
 
@@ -49,7 +52,7 @@ class Blocks(Protocol):
     """Other processes that hold the same data and the same model.
 
     Attributes:
-        width: how many they are.
+        width: how many of them are ready; everything is done here while it is 0.
     """
 
     width: int
@@ -81,6 +84,7 @@ class Sharing:
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_set_aside: int = field(default=0, init=False)
     _seconds: dict[str, float] = field(default_factory=dict, init=False)
+    _overhead: float = field(default=0.0, init=False)
     _none: dict[str, list[NDArray[Any]]] = field(default_factory=dict, init=False)
 
     def work(
@@ -114,17 +118,23 @@ class Sharing:
         begin = 0
         if name not in self._seconds:
             begin = min(n_items, max(1, _FIRST_ITEMS // cost))
+            here(slice(0, begin))  # the first call of anything loads or compiles something
             done.append(self._timed(name, slice(0, begin), here, cost))
         left = (n_items - begin) * cost * self._seconds[name]
-        if begin == n_items or left < _LEAST_SHARED_SECONDS:
+        width = self.blocks.width  # another thread may change it
+        if begin == n_items or not width or left * (1 - 1 / width) < max(_LEAST_SHARED_SECONDS, 2 * self._overhead):
+            self._overhead *= _FADE
             if begin < n_items:
                 done.append(self._timed(name, slice(begin, n_items), here, cost))
             return list(done[0]) if len(done) == 1 else _joined(done, [])
-        parts = _parts(begin, n_items, left, self.blocks.width)
+        parts = _parts(begin, n_items, left, width)
+        started = time.perf_counter()
         answers = self.blocks.work(name, [asked(part) for part in parts], self.settings)
+        worked = sum(each.seconds for each in answers if each)
+        self._overhead = (self._overhead + time.perf_counter() - started - worked / width) / 2
         sizes = [part.stop - part.start for part in parts]
         n_lacking = sum(size for size, each in zip(sizes, answers, strict=True) if each is None)
-        self._learn(name, (n_items - begin - n_lacking) * cost, sum(each.seconds for each in answers if each))
+        self._learn(name, (n_items - begin - n_lacking) * cost, worked)
         found = [None if each is None else each.arrays for each in answers]
         if n_lacking and not can_lack:
             raise ModelError(
@@ -187,9 +197,9 @@ class SharedModel(Model):
     original: Model | None = None
 
     @property
-    def width(self) -> int:
+    def breadth(self) -> int:
         """See ``Model``."""
-        return 1 if self._held is None else self._held.blocks.width
+        return 1 if self._held is None else _BREADTH
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """As ``Model.scores``."""

@@ -106,7 +106,7 @@ class Oracle:
         self._replayer = PairConfirmer(model, domain)
         self._replayed = self.clock.now()
         self._pending: list[Pairs] = []
-        self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH * model.width)
+        self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH * model.breadth)
         self._began = 0  # evaluations before the batch at work
         self._known = VisitedIndividuals(expected_individuals(budget, domain))
 

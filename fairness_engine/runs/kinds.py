@@ -93,6 +93,7 @@ class RunKind(Generic[S]):
         compares_variants: whether variants of a person are compared, so that the scope must have some.
         needs_model: whether a configuration needs one.
         shares: whether other processes may evaluate its rows, or decide its boxes, in blocks.
+        goes_whole: whether a cluster works it in one of its processes.
         spent: what counts against which limit, beside the budget's seconds.
         finds: what is found, in a word.
         given: what its process is told beside the configuration: what a person picked, or an earlier run learned.
@@ -115,6 +116,7 @@ class RunKind(Generic[S]):
     compares_variants: bool = True
     needs_model: Callable[[S], bool] = lambda _: True
     shares: bool = False
+    goes_whole: bool = False
     spent: Callable[[RunRecord, S], tuple[Spent, ...]] = lambda _, __: ()
     finds: str = "found"
     given: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
@@ -327,6 +329,7 @@ PROXIES = RunKind(
     lambda config: ProxySettings.from_json(config.settings),
     ("reading", "notes", "proxies"),
     agree=_agree_on_proxies,
+    goes_whole=True,
     findings=("proxies",),
     first_phase="deciding the rows",
     loops=(),
@@ -343,6 +346,7 @@ RETRAIN = RunKind(
         *("retrained", "card"),
     ),
     (ModelWriter,),
+    goes_whole=True,
     findings=("before", "training", "control", "after", "changes", "worst_rule_set", "retrained"),
     first_phase="reading the model",
     given=picked_content,

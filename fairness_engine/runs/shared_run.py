@@ -1,8 +1,15 @@
-"""A run that a cluster helps with: its model's process asks for blocks, and the coordinator has them answered."""
+"""A run that a cluster helps with: its model's process asks for blocks, and the coordinator has them answered; or one
+of its processes works the whole run.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
+import queue
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,8 +17,9 @@ from typing import Any
 
 from fairness_engine.cluster.coordinator import Coordinator
 from fairness_engine.cluster.depot import Depot
-from fairness_engine.cluster.host import HeldFiles
-from fairness_engine.errors import breach
+from fairness_engine.cluster.host import Answer, HeldFiles
+from fairness_engine.errors import EvenhandError, ProcessError, breach
+from fairness_engine.events import Progress, from_line
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.store.environment import depot_address
 from fairness_engine.store.records import RunRecord, StoredFile
@@ -21,6 +29,9 @@ _ASKED = re.compile(r'\{"block": (\d{1,12}), "ask": (\{.*\})\}')
 _MAX_OUT = 10_000
 """Blocks that may be out at once: a process that asks for more lies."""
 _WRITE_SECONDS = 1.0
+_POLL_SECONDS = 0.1
+_CANCEL_SECONDS = 10.0
+"""How long a cancelled run may take to come back from the cluster with what it has."""
 
 
 class SharedRun:
@@ -32,10 +43,10 @@ class SharedRun:
         files: the data and the model.
         opened: how they are opened.
         loops: that the blocks need.
-        tell: sends a line to the model's process.
+        tell: sends a line to the model's process; ``None`` for a run that is worked whole, elsewhere.
 
     Raises:
-        RunError: the cluster cannot be reached.
+        RunError: the cluster has no place for the files.
     """
 
     def __init__(
@@ -46,7 +57,7 @@ class SharedRun:
         files: Mapping[str, StoredFile],
         opened: Mapping[str, Any],
         loops: Sequence[Loops],
-        tell: Callable[[str], None],
+        tell: Callable[[str], None] | None,
     ) -> None:
         self._store = store
         self._run_id = run.id
@@ -58,18 +69,25 @@ class SharedRun:
             dict(opened),
             depot.url,
             tuple(str(each) for each in loops),
-            tuple(store.libraries(run.config.model_id)),
+            tuple(store.libraries(run.config.model_id)) if run.config.model_id else (),
+            run.id,
         )
         self._tell = tell
         self._written: dict[str, Any] = {}
         self._next_write = 0.0
         self._n_out = 0
-        self._coordinator = Coordinator(address, held, store.workspace / "scratch", self._answer)
-
-    @property
-    def width(self) -> int:
-        """Processes that work."""
-        return self._coordinator.counts.n_workers
+        self._whole: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._is_ready = threading.Event()
+        self._told = ""
+        self._coordinator = Coordinator(
+            address,
+            held,
+            store.workspace / "scratch",
+            self._answer,
+            self._be_ready,
+            is_whole=tell is None,
+            tell=self._note,
+        )
 
     def takes(self, line: str) -> bool:
         """Pass a line on, if it asks for a block.
@@ -100,6 +118,48 @@ class SharedRun:
             self._write()
         return self._coordinator.heard
 
+    # --- a whole run ----------------------------------------------------------------------
+
+    def work_whole(self, request: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> Answer | None:
+        """Have the run worked; what it said, once it ended. ``None`` where it did not end soon after a cancel.
+
+        Args:
+            request: the others of a ``run`` request.
+            is_cancelled: asked several times a second.
+
+        Raises:
+            RunError: the cluster is lost.
+            ProcessError: the run ended every process that worked it.
+        """
+        has_asked = False
+        gives_up = math.inf
+        told = ""
+        while True:
+            self.look()
+            if self._is_ready.is_set() and not has_asked:
+                has_asked = True
+                self._coordinator.ask(1, json.dumps(request))
+            with contextlib.suppress(queue.Empty):
+                answer = self._whole.get(timeout=_POLL_SECONDS)
+                if not answer.reply:
+                    raise ProcessError(answer.why)
+                return answer
+            if self._told != told:
+                told = self._told
+                self._store.set_phase(self._run_id, told)
+            if math.isinf(gives_up) and is_cancelled():
+                gives_up = time.monotonic() + _CANCEL_SECONDS
+                self._coordinator.cancel()
+            if time.monotonic() > gives_up:
+                return None
+
+    def _note(self, line: str) -> None:
+        """How a whole run goes, from a line of progress that nobody has checked."""
+        with contextlib.suppress(ValueError, KeyError, TypeError, EvenhandError):
+            event = from_line(line)
+            if isinstance(event, Progress):
+                self._told = f"{event.phase[:100]}, on the cluster: {event.n_found:,} found so far"
+
     def close(self) -> None:
         """Leave the cluster."""
         self._coordinator.close()
@@ -111,6 +171,15 @@ class SharedRun:
             self._store.set_result(self._run_id, "cluster", content)
             self._written = content
 
-    def _answer(self, number: int, reply: str) -> None:
+    def _be_ready(self, n_workers: int) -> None:
+        self._is_ready.set()
+        if self._tell is not None:
+            self._tell(f'{{"do": "blocks_ready", "width": {n_workers}}}')
+
+    def _answer(self, number: int, answer: Answer) -> None:
         self._n_out -= 1
-        self._tell(f'{{"do": "block_done", "number": {number}, "reply": {reply}}}')
+        reply = answer.reply or "{}"
+        if self._tell is None:
+            self._whole.put(answer)
+        else:
+            self._tell(f'{{"do": "block_done", "number": {number}, "reply": {reply}}}')

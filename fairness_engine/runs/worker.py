@@ -124,6 +124,8 @@ class Worker:
         model = store.file(config.model_id) if config.model_id else None
         if not self._prepare():
             return RunState.CANCELLED
+        if self._is_whole_elsewhere():
+            return self._work_elsewhere(data, model)
         files = [data.path, *([model.path] if model is not None else [])]
         process = ModelProcess(
             store.workspace,
@@ -139,21 +141,17 @@ class Worker:
             request = {
                 "data": {"path": str(data.path), "name": data.name},
                 "model": {"path": str(model.path), "name": model.name} if model is not None else None,
-                "schema": config.schema.to_json(),
-                "scope": config.scope.to_json(),
-                "unsafe_formats": unsafe_formats_allowed(),
-                "needs_variants": self._kind.compares_variants,
             }
-            opened = process.send("open", **request)
+            opened = process.send("open", **request, **self._how_opened())
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
             if self._cancelled_at is None:
                 if model is not None:
                     store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 given = self._kind.given(store, config)
-                self._share(process, request, data, model)
-                if self._sharing is not None:
-                    given |= {"width": self._sharing.width}
+                if cluster_address() and model is not None and not config.text_column and self._kind.shares:
+                    self._sharing = self._shared_run(data, model, process.tell)
+                    given |= {"is_shared": True}
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
@@ -191,18 +189,54 @@ class Worker:
         finally:
             evaluator.close()
 
-    def _share(self, process: ModelProcess, opened: dict[str, Any], data: StoredFile, model: StoredFile | None) -> None:
-        """Have a cluster help, where there is one and it can."""
-        address = cluster_address()
+    # --- a cluster ------------------------------------------------------------------------
+
+    def _how_opened(self) -> dict[str, Any]:
+        """What is said of data and model when they are opened, beside where they are."""
         config = self._run.config
-        if not address or model is None or config.text_column or not self._kind.shares:
-            return
+        return {
+            "schema": config.schema.to_json(),
+            "scope": config.scope.to_json(),
+            "unsafe_formats": unsafe_formats_allowed(),
+            "needs_variants": self._kind.compares_variants,
+        }
+
+    def _shared_run(self, data: StoredFile, model: StoredFile | None, tell: Callable[[str], None] | None) -> SharedRun:
         from fairness_engine.runs.shared_run import SharedRun
 
-        self._store.set_phase(self._run.id, "finding the cluster")
-        others = {name: opened[name] for name in ("schema", "scope", "unsafe_formats", "needs_variants")}
-        files = {"data": data, "model": model}
-        self._sharing = SharedRun(self._store, self._run, address, files, others, self._loops(), process.tell)
+        files = {"data": data} if model is None else {"data": data, "model": model}
+        how = self._how_opened()
+        return SharedRun(self._store, self._run, cluster_address(), files, how, self._loops(), tell)
+
+    def _is_whole_elsewhere(self) -> bool:
+        """Runs of which several are wanted go to the cluster whole: each is one process's work, for which none is
+        started here.
+        """
+        is_one_of_many = self._run.config.comparison is not None or self._kind.goes_whole
+        return bool(cluster_address()) and not cluster_address().isdigit() and is_one_of_many
+
+    def _work_elsewhere(self, data: StoredFile, model: StoredFile | None) -> RunState:
+        """Have the whole run worked by a process of the cluster, and fold what it said."""
+        config = self._run.config
+        store = self._store
+        store.set_phase(self._run.id, "waiting for a process of the cluster")
+        self._sharing = self._shared_run(data, model, None)
+        try:
+            request = {"config": config.to_json(), **self._kind.given(store, config)}
+            answer = self._sharing.work_whole(request, lambda: self._is_cancel_wanted(time.monotonic()))
+        finally:
+            self._sharing.close()
+        if answer is not None:
+            store.set_result(self._run.id, "protections", answer.protections)
+            for line in answer.reply.split("\n"):
+                self._recorder.take(line)
+                self._recorder.write_when_due()
+            learned = self._recorder.reply.get("learned")
+            if isinstance(learned, dict):
+                self._kind.keep(store, config, learned)
+            self._recorder.write()
+        self._follow_up()
+        return RunState.FINISHED
 
     def _prepare(self) -> bool:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""

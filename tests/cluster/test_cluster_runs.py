@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skops.io
 
 from fairness_engine.data.schema import Schema
 from fairness_engine.oracle.budget import Budget
@@ -22,32 +23,44 @@ from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.kinds import results_of
 from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.store.environment import CLUSTER_VARIABLE
+from fairness_engine.store.files import file_identity
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.seal import file_hash
 from fairness_engine.store.store import RunStore
 from worker_cases import DATA, ROOT, SCHEMA, model_processes, wait_for
 
 pytest.importorskip("distributed", reason="evenhand[cluster] is not installed")
 
-FOREST = ROOT / "sample_models" / "census_income_forest.skops"
 BOTH = Scope(("sex", "race"))
+N_EVALUATIONS = 1_000_000
+_COPIES = 40
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
-    return RunStore(tmp_path_factory.mktemp("cluster") / "workspace")
+    """With the data, and a forest whose trees are so many that its batches are worth sharing on any machine."""
+    folder = tmp_path_factory.mktemp("cluster")
+    forest = skops.io.load(ROOT / "sample_models" / "census_income_forest.skops", trusted=["sklearn.tree._tree.Tree"])
+    forest.estimators_ = forest.estimators_ * _COPIES
+    forest.n_estimators = len(forest.estimators_)
+    skops.io.dump(forest, folder / "forest.skops")
+    store = RunStore(folder / "workspace")
+    store.add_file(folder / "forest.skops", "forest.skops", FileRole.MODEL)
+    store.add_file(DATA, DATA.name, FileRole.DATA)
+    return store
 
 
-def config_of(store: RunStore, kind: str = "search", model: Path = FOREST, **values: Any) -> RunConfig:
-    """A run on the sample data that takes a second or more alone."""
-    data = store.add_file(DATA, DATA.name, FileRole.DATA)
-    held = store.add_file(model, model.name, FileRole.MODEL)
+def config_of(store: RunStore, kind: str = "search", **values: Any) -> RunConfig:
+    """A run on the sample data and the forest."""
+    data = file_identity(FileRole.DATA, DATA.name, file_hash(DATA))
+    model = file_identity(FileRole.MODEL, "forest.skops", file_hash(store.workspace.parent / "forest.skops"))
     values = {"scope": BOTH, "seed": 1, **values}
-    return kinds.KINDS[kind].config(data.id, held.id, Schema.read(SCHEMA), **values)
+    return kinds.KINDS[kind].config(data, model, Schema.read(SCHEMA), **values)
 
 
-def slow_search(store: RunStore, n_evaluations: int = 1_000_000) -> RunConfig:
-    return config_of(store, technique="maft", budget=Budget(n_evaluations))
+def slow_search(store: RunStore, n_evaluations: int = N_EVALUATIONS, **values: Any) -> RunConfig:
+    return config_of(store, technique="random", budget=Budget(n_evaluations), **values)
 
 
 def run(store: RunStore, config: RunConfig, on_change: Any = lambda _: None) -> RunRecord:
@@ -91,34 +104,45 @@ def dask(tmp_path: Path) -> Iterator[Dask]:
     started.close()
 
 
-def test_one_and_two_processes_find_what_one_finds_alone(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes = []
-    for cluster in ("", "1", "2"):
-        monkeypatch.setenv(CLUSTER_VARIABLE, cluster)
-        ended = run(store, slow_search(store, 200_000))
-        assert ended.state is RunState.FINISHED, ended.message
-        counts = results_of(store, ended.id).cluster
-        assert (counts is None) == (not cluster)
-        if counts is not None:
-            assert counts.n_workers == int(cluster)
-            assert counts.n_done > 0
-            assert counts.n_repeated == counts.n_set_aside == 0
-        hashes.append(result_hash(store, ended))
-    assert len(set(hashes)) == 1
+@pytest.fixture(scope="module")
+def alone(store: RunStore) -> str:
+    """What the search finds without a cluster."""
+    ended = run(store, slow_search(store))
+    assert ended.state is RunState.FINISHED, ended.message
+    assert results_of(store, ended.id).cluster is None
+    return result_hash(store, ended)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_processes_of_this_machine_find_what_one_finds_alone(
+    n_workers: int, store: RunStore, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, str(n_workers))
+    ended = run(store, slow_search(store))
+    assert ended.state is RunState.FINISHED, ended.message
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    assert counts.n_workers == n_workers
+    assert (counts.n_done > 0) == (n_workers > 1), "to hand everything to one other saves nothing"
+    assert counts.n_repeated == counts.n_set_aside == 0
+    assert result_hash(store, ended) == alone
     assert not model_processes(store.workspace)
 
 
 def test_workers_that_are_killed_cost_nothing_but_time(
-    store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch
+    store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = run(store, slow_search(store))
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     n_killed = 0
 
     def kill_one(at_work: RunRecord) -> None:
         """The older worker of the two, whenever a fifth of the run is done."""
         nonlocal n_killed
-        if at_work.state is RunState.RUNNING and at_work.evaluations > 200_000 * (n_killed + 1) and n_killed < 4:
+        if (
+            at_work.state is RunState.RUNNING
+            and at_work.evaluations > N_EVALUATIONS // 5 * (n_killed + 1)
+            and n_killed < 4
+        ):
             n_killed += 1
             dask.workers[0].kill()
             dask.workers[0].wait()
@@ -130,16 +154,17 @@ def test_workers_that_are_killed_cost_nothing_but_time(
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert counts.n_set_aside == 0
-    assert result_hash(store, ended) == result_hash(store, alone)
+    assert result_hash(store, ended) == alone
 
 
-def test_a_scheduler_that_is_lost_is_waited_for(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = run(store, slow_search(store))
+def test_a_scheduler_that_is_lost_is_waited_for(
+    store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     has_killed = threading.Event()
 
     def lose_it(at_work: RunRecord) -> None:
-        if at_work.evaluations > 200_000 and not has_killed.is_set():
+        if _n_done(store, at_work.id) > 4 and not has_killed.is_set():
             has_killed.set()
             dask.close()
             time.sleep(1)
@@ -152,7 +177,7 @@ def test_a_scheduler_that_is_lost_is_waited_for(store: RunStore, dask: Dask, mon
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert counts.n_repeated > 0
-    assert result_hash(store, ended) == result_hash(store, alone)
+    assert result_hash(store, ended) == alone
 
 
 def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,20 +191,35 @@ def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatc
     assert store.n_pairs(run_id) > 0
 
 
-def test_a_cluster_that_is_not_there_is_said(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_cluster_is_not_there_is_worked_here_and_says_so(
+    store: RunStore, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, "tcp://127.0.0.1:9")
-    ended = run(store, slow_search(store))
-    assert ended.state is RunState.FAILED
-    assert ended.message is not None
-    assert "cluster must answer" in ended.message
+    run_id = store.create_run(slow_search(store, 10**12))
+    queue.launch(store, run_id)
+
+    def is_told() -> bool:
+        counts = results_of(store, run_id).cluster
+        return counts is not None and "must answer and have processes" in counts.why
+
+    wait_for(is_told)
+    assert store.run(run_id).state is RunState.RUNNING
+    store.request_cancel(run_id)
+    wait_for(lambda: queue.refresh(store, run_id).state.is_final)
 
 
-def test_a_model_that_ends_every_process_is_said(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks it elsewhere finds its process killed: here by whoever looks for such processes."""
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_a_model_that_ends_every_process_is_said(
+    *, is_opened: bool, store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here by whoever looks for its processes: from the start, or once blocks were answered."""
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     is_over = threading.Event()
+    run_id = store.create_run(slow_search(store))
 
     def kill_models() -> None:
+        while is_opened and not is_over.is_set() and not _n_done(store, run_id):
+            time.sleep(0.05)
         while not is_over.is_set():
             for worker in dask.workers:
                 for folder in dask.folder.glob(f"**/scratch/*/{worker.pid}-*"):
@@ -191,13 +231,27 @@ def test_a_model_that_ends_every_process_is_said(store: RunStore, dask: Dask, mo
     killer = threading.Thread(target=kill_models)
     killer.start()
     try:
-        ended = run(store, slow_search(store))
+        ended = queue.run_in_foreground(store, run_id, lambda _: None)
     finally:
         is_over.set()
         killer.join()
-    assert ended.state is RunState.FAILED
-    assert ended.message is not None
-    assert "ended each process that asked it" in ended.message
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    if is_opened:
+        assert ended.state is RunState.FAILED
+        assert ended.message is not None
+        assert "ended each process that asked it" in ended.message
+        assert counts.n_set_aside > 0
+        assert ended.n_found > 0, "what was found until then is kept"
+    else:
+        assert ended.state is RunState.FINISHED, "it is worked here, where the model opens"
+        assert (counts.n_unable, counts.n_done) == (2, 0)
+        assert result_hash(store, ended) == alone
+
+
+def _n_done(store: RunStore, run_id: str) -> int:
+    counts = results_of(store, run_id).cluster
+    return 0 if counts is None else counts.n_done
 
 
 def _folder_of(entry: Path) -> Path | None:

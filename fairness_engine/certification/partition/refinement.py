@@ -66,8 +66,15 @@ class _Round:
 class Hands(Protocol):
     """Who works on a batch of boxes; see ``ThreadPool``."""
 
-    n: int
-    wave_seconds: float
+    @property
+    def n(self) -> int:
+        """How many work side by side."""
+        ...
+
+    @property
+    def wave_seconds(self) -> float:
+        """How long a call is to take, about."""
+        ...
 
     def map_ranges(self, work: Callable[[int, int], None], n_items: int) -> None:
         """Call ``work(begin, end)`` for parts that make up ``range(n_items)``."""

@@ -8,24 +8,35 @@ import argparse
 import hashlib
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
-from fairness_engine.cli.commands.search import can_be_plausible_only, make_config, read_budget, run_one
+from fairness_engine.cli.commands.search import (
+    can_be_plausible_only,
+    interrupts_noted,
+    make_config,
+    read_budget,
+    run_one,
+)
 from fairness_engine.cli.output import Outcome, cluster_fields, end_status, left_out, outcome_of, reading_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
+from fairness_engine.runs.queue import run_in_foreground
 from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.search.registry import BASELINES, technique_named
+from fairness_engine.store.environment import cluster_address
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore
 
+_MOST_AT_ONCE = 64
+"""Runs that are at work on a cluster at once; each waits here in a process of its own."""
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
 
 
@@ -52,7 +63,16 @@ def compare(options: argparse.Namespace) -> Outcome:
     ]
     if options.count:
         wanted.insert(0, make_config(assessed, options, kinds.COUNT, **same))
-    runs = _run_all(assessed, options, wanted)
+    n_here = cluster_address()
+    if not n_here:
+        runs = _run_all(assessed, options, wanted)
+    elif n_here.isdigit():
+        from fairness_engine.cluster.here import cluster_here
+
+        with cluster_here(int(n_here), assessed.store.workspace):
+            runs = _run_side_by_side(assessed, wanted, int(n_here))
+    else:
+        runs = _run_side_by_side(assessed, wanted, _MOST_AT_ONCE)
     compared = summarise(assessed.store, runs)
     worst = _worst(runs)
     return outcome_of(worst, _result(options, assessed.store, name, runs, compared), _text(compared))
@@ -101,6 +121,24 @@ def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[Ru
         if run.state is RunState.CANCELLED:
             break
     if not any(kinds.SEARCH.has(run.config) for run in runs):
+        raise RunError("None of the techniques could run on this data and this model.")
+    return runs
+
+
+def _run_side_by_side(assessed: Request, wanted: Sequence[RunConfig], n_at_once: int) -> list[RunRecord]:
+    """As ``_run_all``, each by a process of the cluster; in the order of ``wanted``."""
+    store = assessed.store
+
+    def run(config: RunConfig) -> RunRecord:
+        run_id = store.create_run(config)
+        return run_in_foreground(store, run_id, lambda _: None, lambda: bool(interrupts))
+
+    with interrupts_noted() as interrupts, ThreadPoolExecutor(n_at_once) as at_once:
+        ended = list(at_once.map(run, wanted))
+    for run_that_failed in (each for each in ended if each.state is RunState.FAILED):
+        say(f"{run_that_failed.config.technique or run_that_failed.config.kind}: {run_that_failed.message}")
+    runs = [each for each in ended if each.state is not RunState.FAILED]
+    if not any(kinds.SEARCH.has(each.config) for each in runs):
         raise RunError("None of the techniques could run on this data and this model.")
     return runs
 

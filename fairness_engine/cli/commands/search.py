@@ -244,7 +244,8 @@ def run_one(
     if run.state is RunState.CRASHED:
         say(run.message or "The run crashed; its log may say why.")
     results = store.results(run.id)
-    for note in (*results.get("reading", {}).get("advice", ()), *_notes(results)):
+    why = results.get("cluster", {}).get("why")
+    for note in (*results.get("reading", {}).get("advice", ()), *_notes(results), *([why] if why else [])):
         say(f"Note: {note}")
     return run
 
@@ -255,7 +256,7 @@ def follow(
     """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it, if it is
     this command's own.
     """
-    with _interrupts() as interrupts:
+    with interrupts_noted() as interrupts:
         display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
         return run_in_foreground(store, run_id, display, lambda: bool(interrupts), is_own=is_own)
 
@@ -266,7 +267,7 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[list[int]]:
+def interrupts_noted() -> Iterator[list[int]]:
     """Collects interrupts instead of raising them; the run ends in its own way then."""
     received: list[int] = []
 

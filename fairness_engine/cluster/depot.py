@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import shutil
+from functools import cache
 from pathlib import Path
 
 import fsspec
 
-from fairness_engine.errors import RunError
+from fairness_engine.errors import RunError, one_sentence
 
-_CHUNK_BYTES = 1 << 20
+_MAX_REASON = 150
 
 
 class Depot:
@@ -23,6 +24,8 @@ class Depot:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        if "://" in url:
+            _know_object_stores()
 
     def put(self, path: Path, sha256: str) -> None:
         """See that a file is there.
@@ -33,13 +36,13 @@ class Depot:
         place = self._place(sha256)
         try:
             files, found = fsspec.core.url_to_fs(place)
-            if files.exists(found):
-                return
-            files.makedirs(files._parent(found), exist_ok=True)
-            files.put_file(str(path), found)
+            if not files.exists(found):
+                files.makedirs(found.rpartition("/")[0], exist_ok=True)
+                files.put_file(str(path), found)
         except (OSError, ImportError, ValueError) as error:
             raise RunError(
-                f"The files of a run must reach the cluster through {self.url}, got: {error}. Correct EVENHAND_DEPOT."
+                f"The files of a run must reach the cluster through {self.url}, got: "
+                f"{one_sentence(str(error), _MAX_REASON).rstrip('.')}. Correct EVENHAND_DEPOT."
             ) from None
 
     def fetch(self, sha256: str, folder: Path) -> Path:
@@ -57,15 +60,16 @@ class Depot:
         part = folder / f"{sha256}.{os.getpid()}.part"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with fsspec.open(place, "rb") as source, part.open("wb") as target:
-                shutil.copyfileobj(source, target, _CHUNK_BYTES)
+            files, found = fsspec.core.url_to_fs(place)
+            files.get_file(found, str(part))
             if _sha256(part) != sha256:
                 raise RunError(f"A file of {self.url} must hold what its name says, but {sha256[:12]} does not.")
             part.replace(copy)
         except (OSError, ImportError, ValueError) as error:
             raise RunError(
-                f"The files of a run must be found in {self.url}, got: {error}. Set EVENHAND_DEPOT to a place that "
-                "every machine of the cluster reaches."
+                f"The files of a run must be found in {self.url}, got: "
+                f"{one_sentence(str(error), _MAX_REASON).rstrip('.')}. "
+                "Set EVENHAND_DEPOT to a place that every machine of the cluster reaches."
             ) from None
         finally:
             part.unlink(missing_ok=True)
@@ -73,6 +77,15 @@ class Depot:
 
     def _place(self, sha256: str) -> str:
         return f"{self.url}/{sha256[:2]}/{sha256}"
+
+
+@cache
+def _know_object_stores() -> None:
+    """Let fsspec open ``s3://`` and its like by one library; how to reach them stands in its own variables (AWS_…)."""
+    with contextlib.suppress(ImportError):  # folders need none
+        from obstore.fsspec import register
+
+        register(["s3", "gs", "az"])
 
 
 def _sha256(path: Path) -> str:

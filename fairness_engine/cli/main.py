@@ -110,7 +110,8 @@ def _steer(options: argparse.Namespace) -> None:
     Raises:
         SettingError: the cluster is none.
     """
-    said = {DATABASE_VARIABLE: options.database, CLUSTER_VARIABLE: options.cluster, DEPOT_VARIABLE: options.files}
+    names = {DATABASE_VARIABLE: "database", CLUSTER_VARIABLE: "cluster", DEPOT_VARIABLE: "files"}
+    said = {variable: getattr(options, name, None) for variable, name in names.items()}
     os.environ.update({name: value for name, value in said.items() if value is not None})
     cluster_address()
 

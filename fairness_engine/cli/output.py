@@ -13,6 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from fairness_engine.audit.result_hash import result_hash
 from fairness_engine.cli.junit import Case
 from fairness_engine.cluster.counts import ClusterCounts
 from fairness_engine.codec import decode
@@ -20,7 +21,6 @@ from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import EvenhandError, SettingError, one_sentence
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.runs.kinds import kind_of
-from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore

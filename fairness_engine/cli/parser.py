@@ -368,6 +368,17 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="where all chance comes from (default 0)",
     )
+    group.add_argument(
+        "--cluster",
+        metavar="N|tcp://HOST:PORT",
+        help="who works on large runs beside this process: so many processes here, or those of a Dask scheduler; "
+        f"default: {CLUSTER_VARIABLE}, else nobody",
+    )
+    group.add_argument(
+        "--files",
+        metavar="URL",
+        help=f"where all machines of the cluster find files; default: {DEPOT_VARIABLE}, else the workspace",
+    )
     _add_output(group)
 
 
@@ -380,17 +391,6 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--database", metavar="URL", help=f"where runs are noted; default: {DATABASE_VARIABLE}, else in the workspace"
-    )
-    group.add_argument(
-        "--cluster",
-        metavar="N|tcp://HOST:PORT",
-        help="who works on large runs beside this process: so many processes here, or those of a Dask scheduler; "
-        f"default: {CLUSTER_VARIABLE}, else nobody",
-    )
-    group.add_argument(
-        "--files",
-        metavar="URL",
-        help=f"where all machines of the cluster find files; default: {DEPOT_VARIABLE}, else the workspace",
     )
     group.add_argument(
         "--json",

@@ -36,7 +36,7 @@ from fairness_engine.store.store import RunStore
 if TYPE_CHECKING:
     from types import FrameType
 
-    from fairness_engine.runs.shared_run import SharedRun
+    from fairness_engine.cluster.shared_run import SharedRun
 
 LOAD_SECONDS = 60.0
 """How long data and model may take to open."""
@@ -202,7 +202,7 @@ class Worker:
         }
 
     def _shared_run(self, data: StoredFile, model: StoredFile | None, tell: Callable[[str], None] | None) -> SharedRun:
-        from fairness_engine.runs.shared_run import SharedRun
+        from fairness_engine.cluster.shared_run import SharedRun
 
         files = {"data": data} if model is None else {"data": data, "model": model}
         how = self._how_opened()

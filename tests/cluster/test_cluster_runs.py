@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import skops.io
 
+from fairness_engine.audit.result_hash import result_hash
 from fairness_engine.data.schema import Schema
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.kinds import results_of
-from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.store.environment import CLUSTER_VARIABLE
 from fairness_engine.store.files import file_identity
 from fairness_engine.store.records import FileRole, RunRecord, RunState

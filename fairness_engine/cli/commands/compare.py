@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.audit.result_hash import result_hash
 from fairness_engine.cli.commands.search import (
     can_be_plausible_only,
     interrupts_noted,
@@ -28,7 +29,6 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.runs.queue import run_in_foreground
-from fairness_engine.runs.result_hash import result_hash
 from fairness_engine.search.registry import BASELINES, technique_named
 from fairness_engine.store.environment import cluster_address
 from fairness_engine.store.records import RunRecord, RunState

@@ -50,9 +50,9 @@ def form(review_id: str, pairs: Pairs, result: PlausibleCounts | None) -> tuple[
     """
     if result is None or not pairs.is_measured.any():
         return None, False
+    st.session_state.setdefault(_switch(review_id), True)  # no default of the widget's own: the button sets it, too
     is_on = st.toggle(
         "Plausible only",
-        True,
         key=_switch(review_id),
         help="Leaves out pairs with a person who is unlike anybody in the data. A search invents people; some could "
         "not exist.",

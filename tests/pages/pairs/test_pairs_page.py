@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import said
 from said import OpenApp
+from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 import run_cases
@@ -153,8 +154,9 @@ def test_pairs_of_the_reviews_model_are_opened_and_those_of_another_say_so(open_
 
 
 def test_implausible_pairs_are_hidden_at_first_and_counted(
-    open_app: OpenApp, finished: Finished, workspace: Path
+    open_app: OpenApp, finished: Finished, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)  # Streamlit warns once a process
     hidden = is_implausible(workspace, finished)
     assert 0 < hidden.sum() < len(hidden), "the sample has both kinds"
     app = open_pairs(open_app, finished, shows_all=False)
@@ -169,6 +171,7 @@ def test_implausible_pairs_are_hidden_at_first_and_counted(
     assert f"{hidden.sum()} of {len(hidden)} pairs are implausible and listed" in plain(app)
     app.button(key="show_implausible").click().run()
     assert len(app.dataframe[0].value) == (~hidden).sum()
+    assert not policies._shown_default_value_warning, "a switch that a button sets, too, has no default of its own"
 
 
 def test_a_link_to_an_implausible_pair_opens_it(open_app: OpenApp, finished: Finished, workspace: Path) -> None:

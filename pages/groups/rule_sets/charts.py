@@ -6,7 +6,7 @@ Directions differ by symbol and by colour: ▼ filled for a group that is harmed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from pages.groups.rule_sets.phrases import capitalised, others, score_text
-from pages.shared.app import theme
+from pages.shared.app import theme, wording
 from pages.shared.charts import kit
 
 if TYPE_CHECKING:
@@ -28,18 +28,23 @@ _TEXT = "%{text}"
 _ALL_SEEN = {"marker": {"opacity": 1}}
 """What a click does not choose stays as it is."""
 _LETTERS = 92
+_RANKS = 4
+"""How many of what is folded under a group are named."""
 _TEXT_ABOVE = 0.27
 _BELOW = 0.16
 """How far above a group's place its name stands, and below it its shares, in rows."""
 
 
-def dot_chart(result: RuleResult, positions: IntArray, chosen: int | None) -> Figure:
+def dot_chart(
+    result: RuleResult, positions: IntArray, chosen: int | None, like: Mapping[int, IntArray] | None = None
+) -> Figure:
     """A line a rule set: the shares inside and outside with a bar between, and the score with its interval.
 
     Args:
         result: of the run.
         positions: of the rule sets, the first on top.
         chosen: the one that is marked.
+        like: positions of what is folded under them, by theirs.
     """
     scored = result.scored
     n = len(positions)
@@ -71,7 +76,10 @@ def dot_chart(result: RuleResult, positions: IntArray, chosen: int | None) -> Fi
     others_shares = kit.marks(outside, places, capitalised(others(result)), _TEXT, **ring)
     share_range = _share_range(inside, outside)
     score_range = [0, float(high.max()) * 1.06 + 0.5]
-    texts = [_line_title(result, position, is_chosen=position == chosen) for position in positions.tolist()]
+    texts = [
+        _line_title(result, position, (like or {}).get(position, positions[:0]), is_chosen=position == chosen)
+        for position in positions.tolist()
+    ]
     return kit.chart(
         "Groups with the largest differences",
         [
@@ -102,10 +110,16 @@ def _share_range(inside: FloatArray, outside: FloatArray) -> list[float]:
     return [max(-2.0, low - margin), min(102.0, high + margin)]
 
 
-def _line_title(result: RuleResult, position: int, *, is_chosen: bool) -> str:
-    text = kit.shortened(capitalised(group_text(result, position)), _LETTERS)
+def _line_title(result: RuleResult, position: int, like: IntArray, *, is_chosen: bool) -> str:
+    """Rank and group, and the ranks that are folded under it, for otherwise they are missed in the list."""
+    more = ""
+    if len(like):
+        ranks = ", ".join(map(wording.count, (np.sort(like)[:_RANKS] + 1).tolist()))
+        more = f"{wording.count(len(like))} more like it: {ranks}{', …' if len(like) > _RANKS else ''}"
+    text = kit.shortened(capitalised(group_text(result, position)), _LETTERS - len(more))
     mark = f"{theme.SELECTION.symbol} " if is_chosen else ""
-    return f"{mark}<b>{position + 1}</b>  {text}"
+    soft = f'   <span style="color:{theme.soft()}">{more}</span>' if more else ""
+    return f"{mark}<b>{position + 1}</b>  {text}{soft}"
 
 
 def _band(place: int) -> kit.Part:

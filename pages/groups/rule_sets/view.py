@@ -238,8 +238,8 @@ def count_text(result: RuleResult, ranked: Ranked) -> str:
 def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:
     """The dot plot; a click in a line opens its rule set."""
     positions = ranked.shown[:n_shown]
-    key = (run.id, positions.tobytes(), chosen, theme.is_dark())
-    figure = kept("rules_dots", key, lambda: charts.dot_chart(result, positions, chosen))
+    key = (run.id, ranked.positions.tobytes(), len(ranked.families), n_shown, chosen, theme.is_dark())
+    figure = kept("rules_dots", key, lambda: charts.dot_chart(result, positions, chosen, ranked.families))
 
     def take(points: list[Mapping[str, Any]]) -> None:
         found = [point["customdata"] for point in points if "customdata" in point]

@@ -333,6 +333,28 @@ def test_the_file_has_all_rule_sets_and_recomputes(grouped: Grouped, workspace: 
     assert np.allclose(table["Rows"] / result.n_rows, table["Share of the rows"])
 
 
+def test_ranks_that_the_chart_leaves_out_stand_beside_the_group_that_they_are_like(
+    grouped: Grouped, workspace: Path
+) -> None:
+    result = result_of(workspace, grouped.exact)
+    ranked = cards.families(result, cards.matching(result, cards.RuleFilter(0.0)))
+    drawn = charts.dot_chart(result, ranked.shown[:10], None, ranked.families)
+    texts = [note.text for note in drawn.layout.annotations]
+    n_told = 0
+    for position, text in zip(ranked.shown[:10].tolist(), texts, strict=True):
+        like = ranked.families.get(position, [])
+        n_told += bool(len(like))
+        assert text.startswith(f"<b>{position + 1}</b>")
+        assert ("more like it" in text) == bool(len(like))
+        if 0 < len(like) <= 4:
+            ranks = ", ".join(str(other + 1) for other in sorted(like))
+            assert f">{len(like)} more like it: {ranks}<" in text
+        elif len(like) > 4:
+            assert f">{len(like)} more like it: {min(like) + 1}, " in text
+            assert text.endswith(", …</span>")
+    assert n_told
+
+
 def test_a_name_that_a_spreadsheet_would_run_is_defused(grouped: Grouped, workspace: Path) -> None:
     result = result_of(workspace, grouped.exact)
     attributes = tuple(

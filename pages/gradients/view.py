@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -12,9 +11,6 @@ from fairness_engine.measures.gradient_agreement import ALIKE, Agreement, AtSize
 from pages.gradients import charts
 from pages.gradients.charts import size_text
 from pages.shared.app import frame, wording
-
-if TYPE_CHECKING:
-    pass
 
 _DEFAULT = 1.0
 
@@ -35,7 +31,8 @@ def explain_absence(kind: str) -> None:
 def show(check: GradientCheck) -> None:
     """The answer in a sentence, the charts with their tables, and what else there is to say."""
     first, *others = sentences(check)
-    st.markdown(first)
+    with st.container(key="answer"):
+        st.markdown(first)
     if check.n_flat == check.n_people:
         for sentence in others:
             st.markdown(sentence)

@@ -1,14 +1,16 @@
-"""What a projector shows of every page without scrolling, with a whole assessment in the workspace: the sentence that
-answers the page's question, and its chart, card or table.
+"""What a projector shows of every page without scrolling, with a whole assessment and a comparison in the workspace:
+the sentence that answers the page's question, and its chart, card or table.
 """
 
 from __future__ import annotations
 
 from driver import AppPage, AppServer
 
+from fairness_engine.oracle.budget import Budget
 from findings_cases import assessed
 from pages.shared.app import navigation
 from pages.shared.runs.rule_runs import FIGURES, THRESHOLDS, TWO, VIEW
+from run_cases import run_of
 
 WIDTH, HEIGHT = 1280, 720
 OF_A_CHART = 0.6
@@ -26,6 +28,7 @@ PAGES = {
     "model": (LEAD, ".st-key-wrap_figures"),
     "scope": (LEAD, '[data-testid="stMultiSelect"]'),
     "plan": (LEAD, '[data-testid="stRadio"]'),
+    "compare": (".st-key-says p", CHART),
     "run": ('[class*="st-key-standing_"]', CHART),
     "findings": (".eh-short", ".st-key-finding_1"),
     "pairs": (".st-key-pair_left p", ".st-key-pair_left table"),
@@ -42,28 +45,53 @@ PAGES = {
     "techniques?stage=MAFT": ("p", "canvas"),
 }
 """By address: what answers the page's question, and what shows it."""
-WITHOUT_RESULT = {navigation.COMPARE.url}
-"""No part of an assessment; its own tests have one."""
+GRADIENTS = (".st-key-answer p", CHART)
+"""Of the page *Gradients*, once it was asked."""
+
+# Which words of a chart its tools lie over, when the pointer comes to it; they have their place also before.
+UNDER_TOOLS = """
+() => [...document.querySelectorAll('.js-plotly-plot')].flatMap((plot) => {
+  const tools = plot.querySelector('.modebar').getBoundingClientRect();
+  return [...plot.querySelectorAll('text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.width > 0 && tools.left < box.right && box.left < tools.right
+      && tools.top < box.bottom && box.top < tools.bottom;
+  }).map((text) => text.textContent);
+})
+"""
 
 
 def test_answer_and_chart_are_on_the_first_screen(app: AppPage, app_server: AppServer) -> None:
     store, review = assessed(app_server.workspace, "census_income_planted")
     search = next(run.id for run in store.runs(review.id) if run.config.technique == "directed")
+    for technique in ("random", "maft"):
+        run_of(store, review, technique, comparison="looks", budget=Budget(4_000))
     store.close()
-    assert {address.split("?")[0] for address in PAGES} | WITHOUT_RESULT == {place.url for place in navigation.PLACES}
+    assert {address.split("?")[0] for address in PAGES} == {place.url for place in navigation.PLACES}
     app.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     low: dict[str, str] = {}
-    for address, (sentence, shown) in PAGES.items():
+    for address, wanted in PAGES.items():
         run = f"&run={search}" if address == navigation.RUN.url else ""
         app.goto(f"{address}{'&' if '?' in address else '?'}review={review.id}{run}")
-        app.expect_no_exception()
-        app.screenshot(f"first-{''.join(letter for letter in address if letter.isalnum()) or 'start'}", full_page=False)
-        main = app.page.get_by_test_id("stMain")
-        for what, of in ((sentence, 1.0), (shown, OF_A_CHART if shown == CHART else None)):
-            assert main.locator(what).count(), (address, what)
-            box = main.locator(what).first.bounding_box()
-            assert box is not None, (address, what)
-            needed = min(box["height"], OF_A_CARD) if of is None else of * box["height"]
-            if not 0 <= box["y"] <= box["y"] + needed <= HEIGHT:
-                low[f"{address} {what}"] = f"from {box['y']:.0f}, {box['height']:.0f} high"
+        low |= below_the_fold(app, address, *wanted)
+    app.goto("gradients", review=review.id)
+    app.click_button("Compare gradients")
+    low |= below_the_fold(app, "gradients, asked", *GRADIENTS)
     assert low == {}
+
+
+def below_the_fold(app: AppPage, address: str, sentence: str, shown: str) -> dict[str, str]:
+    """What of the open page is not seen without scrolling; its charts say all that they say."""
+    app.expect_no_exception()
+    app.screenshot(f"first-{''.join(letter for letter in address if letter.isalnum()) or 'start'}", full_page=False)
+    assert app.page.evaluate(UNDER_TOOLS) == [], address
+    main = app.page.get_by_test_id("stMain")
+    low = {}
+    for what, of in ((sentence, 1.0), (shown, OF_A_CHART if shown == CHART else None)):
+        assert main.locator(what).count(), (address, what)
+        box = main.locator(what).first.bounding_box()
+        assert box is not None, (address, what)
+        needed = min(box["height"], OF_A_CARD) if of is None else of * box["height"]
+        if not 0 <= box["y"] <= box["y"] + needed <= HEIGHT:
+            low[f"{address} {what}"] = f"from {box['y']:.0f}, {box['height']:.0f} high"
+    return low

@@ -77,6 +77,11 @@ def faint() -> str:
     return "#3A424C" if is_dark() else "#D5DAE0"
 
 
+def soft() -> str:
+    """Colour of what stands back: captions, the tools of a chart."""
+    return "#A7ADB5" if is_dark() else "#5A6069"
+
+
 def paper() -> str:
     """Colour behind everything."""
     return "#14171B" if is_dark() else "#FFFFFF"

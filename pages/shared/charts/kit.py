@@ -21,8 +21,11 @@ Part = dict[str, Any]
 """A trace, an axis, a shape or a note of Plotly."""
 Number = float | None
 
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
-"""For ``st.plotly_chart(config=...)``: the picture can be saved, nothing advertises."""
+CONFIG = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d"],
+}
+"""For ``st.plotly_chart(config=...)``: the picture can be saved, nothing advertises; what a drag does has no button."""
 _MAX_POINTS = 400
 """Points of a curve that are drawn; a screen shows no more."""
 _CLEAR = "rgba(0,0,0,0)"
@@ -59,7 +62,7 @@ def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, heig
         "font": {"color": theme.ink(), "size": 14, "family": theme.FONT},
         "separators": "." + wording.THIN_SPACE,
         "showlegend": "legend" in layout,
-        "modebar": {"bgcolor": _CLEAR, "color": theme.faint(), "activecolor": theme.ink()},
+        "modebar": {"bgcolor": _CLEAR, "color": theme.soft(), "activecolor": theme.ink()},
         "xaxis": axis(x) if isinstance(x, str) else x,
         "yaxis": axis(y) if isinstance(y, str) else y,
     }

@@ -72,13 +72,26 @@ def capitalised(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def first_step(says: str) -> StageStep:
-    """Before anything happened: what it is about, and what comes."""
+def first_step(says: str, data: SmallModel | None = None) -> StageStep:
+    """Before anything happened: what it is about, who is there, and what comes.
+
+    Args:
+        says: what comes.
+        data: whose people it starts from; without it from anybody.
+    """
+    who = "Every dot is a person"
+    if data is not None:
+        who = f"Every point of the plane is a person; the dots are where the {len(data.people)} of a data set lie. Each"
     about = (
-        "A model decides on loans. Every point of the plane is a person, who is decided twice: as a woman and as a "
-        "man, nothing else changed. Whoever is decided differently is found. "
+        f"A model decides on loans. {who}{', who' if data is None else ''} is decided twice: as a woman and as a man, "
+        "nothing else changed. Whoever is decided differently is found. "
     )
-    return StageStep(f"{about}{says}", "before", figures=figures(0, 0, 0))
+    return StageStep(
+        f"{about}{says}",
+        "before",
+        waiting=True if data is None else sorted(set(standing(data, data.people))),
+        figures=figures(0, 0, 0),
+    )
 
 
 def ended(small: SmallModel, steps: list[StageStep]) -> list[StageStep]:
@@ -122,8 +135,7 @@ def random_stage(small: SmallModel) -> Stage:
 
 def data_scan_stage(small: SmallModel) -> Stage:
     """The people of the data, one after the other."""
-    n_people = len(small.people)
-    steps = [first_step(f"A data scan goes through the {n_people} people of a data set, in random order.")]
+    steps = [first_step("A data scan goes through these people, in random order.", small)]
     for step in recorded(DataScan(batch=12), small):
         n_tested, n_found = n_found_of(step)
         says = (
@@ -235,6 +247,7 @@ def directed_stage(small: SmallModel) -> Stage:
         first_step(
             "Directed first looks for starts: people of the data, then people drawn at random. Then it grows from "
             "those it found.",
+            small,
         )
     ]
     for group in _joined(recorded(technique, small)):

@@ -43,7 +43,8 @@ def slopes_stage(kind: type[GradientSearch], small: SmallModel) -> Stage:
     steps = [
         first_step(
             f"{_N_STARTS} people of the data will set out. {technique.title} {sees} for each, as a woman and as a man, "
-            "and moves the person towards the boundary between the two decisions."
+            "and moves the person towards the boundary between the two decisions.",
+            small,
         )
     ]
     for step in recorded(technique, small):

@@ -78,6 +78,8 @@ class StageStep:
         decides: what the model of this step decides, as ``decisions_text``; empty where the picture does not show it.
         cloud: people whose decisions are looked at in this step only ``(plane, income, age, is_granted)``.
         standing: people who are looked at now ``(plane, income, age)``.
+        waiting: people whom nobody has asked about yet, of this step only ``(plane, income, age)``; ``True`` for
+            everybody.
         panel_title, panel: what stands beside the picture.
         figures: what is counted so far, by name.
     """
@@ -90,6 +92,7 @@ class StageStep:
     decides: list[str] = field(default_factory=list)
     cloud: list[tuple[int, int, int, int]] = field(default_factory=list)
     standing: list[tuple[int, int, int]] = field(default_factory=list)
+    waiting: list[tuple[int, int, int]] | bool = False
     panel_title: str = ""
     panel: list[PanelLine] = field(default_factory=list)
     figures: dict[str, str] = field(default_factory=dict)
@@ -105,6 +108,7 @@ class StageStep:
             "decides": self.decides,
             "cloud": self.cloud,
             "standing": self.standing,
+            "waiting": self.waiting,
             "panel_title": self.panel_title,
             "panel": [[line.label, line.text, line.share, line.is_marked] for line in self.panel],
             "figures": self.figures,

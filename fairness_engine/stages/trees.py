@@ -42,6 +42,7 @@ def sg_stage(small: SmallModel) -> Stage:
         first_step(
             "SG takes people of the data, one after the other. Whoever is decided differently as a woman and as a man "
             "is explained, and the explanation is turned against the model.",
+            small,
         )
     ]
     starts = _Starts()
@@ -164,7 +165,8 @@ def sg_shared_stage(small: SmallModel) -> Stage:
     technique = SgShared(wave=16, n_samples=240, n_trees=2)
     steps = [
         first_step(
-            "SG with shared trees tests people of the data. Instead of one tree a person it grows a few for everybody."
+            "SG with shared trees tests people of the data. Instead of one tree a person it grows a few for everybody.",
+            small,
         )
     ]
     sources = {

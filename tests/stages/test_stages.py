@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -116,6 +117,35 @@ def test_whoever_a_search_shows_as_found_is_decided_differently_and_nobody_else(
         assert len(tested) == figures["People tested"]
     assert found
     assert len(recording["steps"]) > 8
+
+
+FROM_ANYWHERE = ("random", "aequitas")
+
+
+@pytest.mark.parametrize(("stage", "model"), SEARCHES)
+def test_the_first_picture_of_a_search_has_the_people_whom_it_may_begin_with(stage: str, model: str) -> None:
+    first, *others = read_recording(stage, model)["steps"]
+    of_the_data = {(small(model).plane_of(row), int(row[2]), int(row[1])) for row in small(model).people}
+    if stage in FROM_ANYWHERE:
+        assert first["waiting"] is True
+    else:
+        assert {tuple(place) for place in first["waiting"]} == of_the_data
+        begun = next(step["dots"] for step in others if step.get("dots"))
+        assert {tuple(place) for *place, kind in begun if kind != "felt"} <= of_the_data
+    assert not any("waiting" in step or "dots" in first for step in others), "whoever was asked waits no more"
+
+
+def test_groups_of_one_attribute_stand_beside_the_largest_of_two() -> None:
+    says = next(step["says"] for step in read_recording("testsgd", "two")["steps"] if "first of all" in step["says"])
+    told = re.search(r"difference of (\d+) points.*: women by (\d+) and people aged 29 or under by (\d+)\.", says)
+    assert told is not None, says
+    both, of_women, of_young = map(int, told.groups())
+    assert both > max(of_women, of_young)
+    rows = small("two").people
+    granted = small("two").model.decide(small("two").model.scores(rows))
+    for points, inside in ((of_women, rows[:, 0] == 0), (of_young, rows[:, 1] <= 29)):
+        of_rows = 100 * (granted[~inside].mean() - granted[inside].mean())
+        assert abs(points - of_rows) < 8, "of rows and their neighbours, beside the rows alone"
 
 
 @pytest.mark.parametrize(("stage", "model"), SEARCHES)

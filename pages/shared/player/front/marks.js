@@ -1,6 +1,7 @@
 // How each kind of mark is drawn on the plane. Places are pixels; nothing here knows of steps.
 
 const MARKS = {
+  waiting: "not asked about yet",
   tested: "tested, decided alike",
   found: "found: decided differently",
   felt: "asked about, not tested",
@@ -51,6 +52,13 @@ function drawDecided(context, colours, x, y, isGranted) {
   context.arc(x, y, 3, 0, 2 * Math.PI);
   if (isGranted) context.fill();
   else context.stroke();
+}
+
+function drawWaiting(context, colours, x, y) {
+  context.fillStyle = colours.tested;
+  context.beginPath();
+  context.arc(x, y, 1.6, 0, 2 * Math.PI);
+  context.fill();
 }
 
 function drawStanding(context, colours, x, y) {

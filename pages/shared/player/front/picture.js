@@ -39,6 +39,11 @@ class Picture {
     if (step.decides) this.drawDecides(recording, step.decides, colours);
     for (const area of step.areas ?? []) this.drawAreaOf(recording, area, colours);
     if (isTruthShown) this.drawTruth(recording, recording.truth, colours);
+    const waiting = step.waiting === true ? this.everybody(recording) : (step.waiting ?? []);
+    for (const [plane, x, y] of waiting) {
+      const place = this.place(recording, plane, x, y);
+      drawWaiting(context, colours, place.x, place.y);
+    }
     for (const [plane, x, y, isGranted] of step.cloud ?? []) {
       const place = this.place(recording, plane, x, y);
       drawDecided(context, colours, place.x, place.y, isGranted);
@@ -92,6 +97,16 @@ class Picture {
       x: box.left + (x - across.low + across.cell / 2) * unit.x,
       y: box.top + box.height - (y - up.low + up.cell / 2) * unit.y,
     };
+  }
+
+  /** A place for each person that there could be. */
+  *everybody(recording) {
+    const [across, up] = [axis(recording, 0), axis(recording, 1)];
+    for (const plane of recording.planes.keys()) {
+      for (let x = across.low; x <= across.high; x += 1) {
+        for (let y = up.low; y <= up.high; y += 1) yield [plane, x, y];
+      }
+    }
   }
 
   drawAreaOf(recording, [plane, fromX, toX, fromY, toY, kind], colours) {

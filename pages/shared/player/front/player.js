@@ -269,6 +269,7 @@ class Player {
       for (const arrow of step.arrows ?? []) used.add(arrow[5]);
       for (const area of step.areas ?? []) used.add(area[5]);
       if (step.standing) used.add("standing");
+      if (step.waiting) used.add("waiting");
       for (const one of step.cloud ?? []) used.add(one[3] ? "granted" : "refused");
       for (const letters of step.decides ?? []) {
         if (letters.includes("1")) used.add("both");
@@ -308,7 +309,8 @@ class Player {
     if (kind === "standing") {
       context.scale(0.75, 0.75);
       drawStanding(context, colours, 16, 10.5);
-    } else if (kind === "granted" || kind === "refused") drawDecided(context, colours, 12, 8, kind === "granted");
+    } else if (kind === "waiting") drawWaiting(context, colours, 12, 8);
+    else if (kind === "granted" || kind === "refused") drawDecided(context, colours, 12, 8, kind === "granted");
     else if (kind in ARROWS) drawArrow(context, colours, { x: 2, y: 8 }, { x: 22, y: 8 }, kind);
     else if (kind in AREAS) drawArea(context, colours, 1, 1, 22, 14, kind);
     else if (kind === "both") {

@@ -7,6 +7,7 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.events import RulesScored
 from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
+from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -98,10 +99,25 @@ def _tour(result: RuleResult) -> list[tuple[int, str]]:
     heads: IntArray = np.flatnonzero((scored.head == np.arange(len(scored))) & (scored.is_rest == 0))[:_N_FIRST]
     for rank, position in enumerate(heads.tolist(), start=1):
         order = {1: "The first of all", 2: "The second", 3: "The third", 4: "The fourth", 5: "The fifth"}[rank]
+        alone = _one_at_a_time(result, position) if rank == 1 else ""
         tour.append(
-            (position, f"{order} of {len(scored):,} groups, near duplicates folded. {_compared(result, position)}")
+            (
+                position,
+                f"{order} of {len(scored):,} groups, near duplicates folded. {_compared(result, position)}{alone}",
+            )
         )
     return tour
+
+
+def _one_at_a_time(result: RuleResult, position: int) -> str:
+    """What whoever looks at one attribute at a time sees of a group of two."""
+    rules = result.scored.rules
+    points = []
+    for attribute, rule in enumerate(rules[position].tolist()):
+        others = np.delete(rules, attribute, axis=1)
+        (single,) = np.flatnonzero((rules[:, attribute] == rule) & (others == NO_RULE).all(axis=1)).tolist()
+        points.append(f"{group_text(result, single)} by {100 * result.scored.score[single]:.0f}")
+    return f" One attribute at a time shows less: {' and '.join(points)}."
 
 
 def _compared(result: RuleResult, position: int) -> str:

@@ -146,7 +146,8 @@ THEMIS_LINE = (
 )
 RULE_WORDS = {
     "Rule set": "Conditions that all hold, at most one on each attribute: the people that they hold for are a group.",
-    "Support": "The share of the data's rows that a group has. Smaller groups than the least share are not looked at.",
+    "Support": "The share of the data's rows that a group has. Smaller groups than the least share are not looked at: "
+    "what is left of them shows in larger groups, and looks smaller.",
     "Score": "By how many points the favourable shares inside and outside the group differ.",
     "Error": "How far off the score may be, because it is measured on samples. The intervals hold for all rule sets "
     "together, so the top one is not there by luck alone.",
@@ -172,8 +173,10 @@ RETRAINING_SUMMARY = (
 RETRAIN_WORDS = {
     "Case": "A person, or a pair, that training is shown: found by a search, pinned, or picked among the pairs of a "
     "run.",
-    "Tolerance": "How many points of accuracy may be lost. A model beyond it is never kept.",
-    "Strategy": "What is added to the rows, with which labels, round after round.",
+    "Tolerance": "How many points of accuracy may be lost. A model beyond it is never kept. Where the labels "
+    "themselves discriminate, fewer people decided differently always means more decisions unlike them.",
+    "Strategy": "What is added to the rows, with which labels, round after round. The label of a case decides "
+    "whether the one side gains or the other loses.",
     "Control": "The same kind of model trained on the same rows without any case: what training alone changes.",
     "Version": "A model that came out of a retraining, with the model it came from. The original stays.",
 }

@@ -9,12 +9,9 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import BASELINES
 from fairness_engine.search.registry import TECHNIQUES
-from pages.certification.partition_map import partition_map
 from pages.shared.app import frame, navigation, session, wording
-from pages.shared.app.kept import kept
 from pages.shared.runs.technique_families import known_families
 from pages.techniques import stages
-from pages.techniques.examples import proof, retraining, rule_sets
 from pages.techniques.notes import (
     CERTIFICATION,
     CERTIFICATION_SOURCE,
@@ -32,8 +29,6 @@ from pages.techniques.notes import (
     THEMIS_LINE,
 )
 from pages.techniques.tables import settings_table, settings_tables, table
-
-_N_EXAMPLES = 4
 
 
 def main() -> None:
@@ -60,10 +55,8 @@ def draw_notes(name) -> None:
     """What is said of the technique of a stage."""
     if name in TECHNIQUES:
         draw(TECHNIQUES[name])
-    elif name == "certification":
-        draw_certification()
     else:
-        draw_testsgd()
+        {"certification": draw_certification, "testsgd": draw_testsgd, "retraining": draw_retraining}[name]()
 
 
 def draw_family(family) -> None:
@@ -127,43 +120,23 @@ def draw_answers(note) -> None:
 
 
 def draw_certification() -> None:
-    """What a certification proves and what it does not, and one that can be checked by hand."""
+    """What a certification proves and what it does not."""
     st.markdown("## Certification")
     st.markdown("Proves for whom the decision does not hang on a protected attribute, and for whom it does.")
     draw_answers(CERTIFICATION)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in PROOF_WORDS.items()))
-    frame.alone(draw_example)()
     st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
     with st.expander("Settings"):
         st.markdown(settings_table(CertifySettings))
     session.link_to(navigation.CERTIFY, "Certify the open review")
 
 
-def draw_example() -> None:
-    """A proof to try: a rule whose answer is known, cut as often as the reader likes."""
-    st.markdown(f"**An example to check by hand.** {wording.markdown(proof.RULE)} {proof.ANSWER}")
-    left, right = st.columns([2, 1])
-    n_splits = left.slider("Splits", 0, proof.MAX_SPLITS, 12, key="example_splits")
-    way = right.segmented_control(
-        "How boxes are decided", ["Classic", "Counting"], default="Classic", required=True, key="example_way"
-    )
-    asked = (n_splits, way)
-    tree = kept("proof_example", asked, lambda: proof.example_tree(n_splits, is_counted=way == "Counting"))
-    partition_map(tree, proof.columns(), height=240, key="proof_example")
-    st.caption(
-        "Splits cut where most is undecided, and the blue and the orange area only grow. Counting decides everybody "
-        "in the first box: "
-        "this rule is a straight line. The bounds of a network leave a gap, so it takes splits as well."
-    )
-
-
 def draw_testsgd() -> None:
-    """What rule sets say and what they do not, and some that can be checked by hand."""
+    """What rule sets say and what they do not."""
     st.markdown("## TestSGD")
     st.markdown(TESTSGD_SUMMARY)
     draw_answers(TESTSGD)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RULE_WORDS.items()))
-    frame.alone(draw_rules_example)()
     st.markdown(THEMIS_LINE)
     st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
     with st.expander("Settings"):
@@ -171,37 +144,12 @@ def draw_testsgd() -> None:
     session.link_to(navigation.GROUPS, "Look for groups in the open review")
 
 
-def draw_rules_example() -> None:
-    """Rule sets to try: sixty people, and the least share that a group must have."""
-    st.markdown(f"**An example to check by hand.** {rule_sets.STORY} {rule_sets.ANSWER}")
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        st.markdown(table(rule_sets.table()))
-        percent = st.slider(
-            "Least share of the rows, %",
-            rule_sets.MIN_PERCENT,
-            rule_sets.MAX_PERCENT,
-            5,
-            5,
-            key="example_support",
-        )
-    result = rule_sets.example_result(percent / 100)
-    shown = rule_sets.first(result, _N_EXAMPLES)
-    with right:
-        st.markdown(table(rule_sets.rules_table(result, shown)))
-    st.caption(
-        f"The highest of {wording.counted(len(result.scored), 'rule set')} of at least {percent} % of the rows; a "
-        "group and its complement are listed once. " + rule_sets.what_it_shows(percent / 100)
-    )
-
-
 def draw_retraining() -> None:
-    """What a retraining does and what it does not say, its strategies, and one that can be checked by hand."""
+    """What a retraining does and what it does not say, and its strategies."""
     st.markdown("## Retraining")
     st.markdown(RETRAINING_SUMMARY)
     draw_answers(RETRAINING)
     st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RETRAIN_WORDS.items()))
-    frame.alone(draw_retrain_example)()
     with st.expander("Strategies"):
         st.markdown(strategies_table(STRATEGIES))
     session.link_to(navigation.RETRAIN, "Retrain the model of the open review")
@@ -215,21 +163,6 @@ def strategies_table(strategies) -> str:
     ]
     cells = [[wording.markdown(cell) for cell in line] for line in lines]
     return table(dict(zip(("Strategy", "When to use it", "Source"), zip(*cells, strict=True), strict=True)))
-
-
-def draw_retrain_example() -> None:
-    """A retraining to try: twelve people, the label of the cases, and the tolerance."""
-    st.markdown(f"**An example to check by hand.** {retraining.STORY} {retraining.ANSWER}")
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        label = st.segmented_control(
-            "Label of the cases", list(retraining.LABELS), default="Granted", required=True, key="example_label"
-        )
-        tolerance = st.slider("Tolerance, people of the twelve", 0, 2, 2, key="example_tolerance")
-    made = retraining.rounds(is_granted=retraining.LABELS[label])
-    with right:
-        st.markdown(table(retraining.rounds_table(made, tolerance)))
-    st.caption(retraining.what_it_shows(made, tolerance))
 
 
 main()

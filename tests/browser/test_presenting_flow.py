@@ -13,6 +13,20 @@ from pages.shared.app import navigation
 
 TEXT = "[data-testid='stMain'] h1"
 
+# By text, the size in pixels of the page in which a canvas of the app's own has last painted it.
+NOTE_PAINTED = """
+window.__painted = {};
+const fillText = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  if (this.canvas.getRootNode() instanceof ShadowRoot) {
+    const [, pixels] = /([0-9.]+)px/.exec(this.font);
+    const { c, d } = this.getTransform();
+    window.__painted[text] = pixels * Math.hypot(c, d) / devicePixelRatio;  // also of a text that is turned
+  }
+  return fillText.call(this, text, ...place);
+};
+"""
+
 
 def size_of(app: AppPage, selector: str) -> float:
     """Of the first text there, in pixels."""
@@ -57,6 +71,31 @@ def test_every_page_can_be_presented(app: AppPage, app_server: AppServer) -> Non
         app.goto(place.url, review=review.id, present="1")
         expect(app.page.get_by_test_id("stSidebar")).to_be_hidden()
         app.expect_no_exception()
+
+
+def test_what_is_painted_grows_with_the_text(app_server: AppServer, open_page: OpenPage) -> None:
+    store = RunStore(app_server.workspace)
+    (review,) = store.reviews()
+    search = next(run.id for run in store.runs(review.id) if run.config.technique == "directed")
+    store.close()
+    tab = open_page(app_server, width=1280, height=720)
+    tab.page.add_init_script(NOTE_PAINTED)
+    for address, usual, of in (
+        (f"techniques?stage=AEQUITAS&review={review.id}", 14, ".player"),
+        (f"run?run={search}&review={review.id}", 14, ".player"),
+        (f"certification?review={review.id}", 12, ".map"),
+    ):
+        for present, larger in (("0", 1.0), ("1", 1.4)):
+            tab.goto(f"{address}&present={present}")
+            tab.page.locator(of).scroll_into_view_if_needed()
+            tab.screenshot(f"painted-{of[1:]}-{present}", full_page=False)
+            painted = tab.page.evaluate("() => Object.values(window.__painted)")
+            assert {round(size, 1) for size in painted} == {round(larger * usual, 1)}, address
+        tab.page.evaluate("() => { window.__painted = {}; }")
+        tab.click_button("Leave")
+        painted = tab.page.evaluate("() => Object.values(window.__painted)")
+        assert {round(size, 1) for size in painted} == {usual}, "painted anew at once"
+    tab.expect_no_exception()
 
 
 def test_findings_come_one_at_a_time(app_server: AppServer, open_page: OpenPage) -> None:

@@ -25,11 +25,13 @@ PartitionMap.prototype.listen = function () {
   stage.addEventListener("keydown", (event) => this.onKey(event));
   this.sizes?.disconnect();
   this.sizes = new ResizeObserver(() => {
-    if (stage.clientWidth === this.width && stage.clientHeight === this.height && this.ratio === window.devicePixelRatio) return;
+    const isAsItWas = stage.clientWidth === this.width && stage.clientHeight === this.height;
+    if (isAsItWas && this.ratio === window.devicePixelRatio && this.larger === textScale()) return;
     this.measure();
     this.draw();
   });
   this.sizes.observe(stage);
+  this.sizes.observe(tools.whole); // it grows with the text of the page
 };
 
 /** The wheel belongs to the page until the map has the focus: nobody is caught while scrolling. */

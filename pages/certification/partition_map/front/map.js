@@ -8,6 +8,12 @@ const GOOD_SIZE = 40;
 const MIN_HIT = 4;
 const MIN_SYMBOL = 30;
 const MAX_MOVE_OF_CLICK = 4;
+const ROOT_PIXELS = 16;
+
+/** How much larger the text of the page is than usual. */
+function textScale() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / ROOT_PIXELS;
+}
 
 class PartitionMap {
   constructor(place) {
@@ -32,6 +38,7 @@ class PartitionMap {
     this.nextOf = {};
     this.frame?.root.remove();
     this.frame = makeFrame(tree.header);
+    this.frame.canvases[0].addEventListener("repaint", () => this.repaint());
     this.place.append(this.frame.root);
     if (hadFocus) this.frame.stage.focus();
     this.listen();
@@ -49,6 +56,17 @@ class PartitionMap {
     this.readTheme();
     this.measure();
     this.draw();
+  }
+
+  /** All of it in other colours, also while the browser prints: then strokes are printed on white, and what lies below is
+   * not seen, but as pictures of themselves they hide nothing.
+   */
+  repaint() {
+    this.refresh();
+    for (const canvas of this.frame.canvases) {
+      const context = canvas.getContext("2d");
+      context.putImageData(context.getImageData(0, 0, canvas.width, canvas.height), 0, 0);
+    }
   }
 
   /** What to remember of this map when it leaves the page. */
@@ -96,13 +114,14 @@ class PartitionMap {
     this.width = stage.clientWidth;
     this.height = stage.clientHeight;
     this.ratio = window.devicePixelRatio || 1;
+    this.larger = textScale();
     for (const canvas of canvases) {
       canvas.width = Math.max(1, Math.round(this.width * this.ratio));
       canvas.height = Math.max(1, Math.round(this.height * this.ratio));
     }
     this.tiles = makeTiles(this.palette, this.ratio);
-    this.symbols = makeSymbols(this.palette, this.theme.font, this.ratio);
-    fillLegend(this.frame.legend, this.tree, this.tiles, this.ratio);
+    this.symbols = makeSymbols(this.palette, this.theme.font, this.ratio * this.larger);
+    fillLegend(this.frame.legend, this.tree, this.tiles, this.ratio * this.larger);
   }
 
   drawSoon() {
@@ -117,7 +136,7 @@ class PartitionMap {
     const context = areas.getContext("2d", { willReadFrequently: true });
     const image = context.createImageData(areas.width, areas.height);
     const painter = new Painter(image, this.tiles, this.theme.paper);
-    painter.paint(this.tree, this.view, MIN_SYMBOL * this.ratio);
+    painter.paint(this.tree, this.view, MIN_SYMBOL * this.ratio * this.larger);
     context.putImageData(image, 0, 0);
     this.drawMarks(this.clean(marks), painter.large);
     this.drawPointer();
@@ -127,11 +146,13 @@ class PartitionMap {
   }
 
   drawMarks(context, large) {
-    const splits = visibleSplits(this.tree, this.view, this.width, this.height);
+    const [width, height] = [this.width / this.larger, this.height / this.larger];
+    context.scale(this.larger, this.larger);
+    const splits = visibleSplits(this.tree, this.view, width, height);
     drawLines(context, this.tree, splits, this.theme.paper);
-    const minArea = MIN_CHIP_SHARE * this.width * this.height;
+    const minArea = MIN_CHIP_SHARE * width * height;
     const taken = this.areWordsShown ? drawChips(context, this.tree, splits, this.theme, minArea) : [];
-    drawSymbols(context, large, taken, this.symbols, this.ratio);
+    drawSymbols(context, large, taken, this.symbols, this.ratio * this.larger);
   }
 
   drawPointer() {

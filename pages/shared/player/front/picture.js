@@ -6,6 +6,17 @@ const TICK_PIXELS = 60;
 const LABEL_PIXELS = 7;
 const MOST_LETTERS = 14;
 
+const ROOT_PIXELS = 16;
+
+function screenRatio() {
+  return window.devicePixelRatio || 1;
+}
+
+/** Pixels of the screen to one of a drawing, which grows with the text of the page. */
+function pixelScale() {
+  return (screenRatio() * parseFloat(getComputedStyle(document.documentElement).fontSize)) / ROOT_PIXELS;
+}
+
 /** An axis of a recording: people lie in cells of whole numbers, or, without cells, anywhere between low and high. */
 function axis(recording, at) {
   const [name, low, high, more] = recording.axes[at];
@@ -18,15 +29,15 @@ class Picture {
     this.context = canvas.getContext("2d");
   }
 
-  /** Fit the canvas to its place and the screen's pixels. */
+  /** Fit the canvas to its place and the screen's pixels; where the page's text is larger, so is all that is drawn. */
   measure() {
     const { canvas } = this;
-    const ratio = window.devicePixelRatio || 1;
-    this.width = canvas.clientWidth;
-    this.height = canvas.clientHeight;
-    canvas.width = Math.max(1, Math.round(this.width * ratio));
-    canvas.height = Math.max(1, Math.round(this.height * ratio));
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const scale = pixelScale();
+    this.width = (canvas.clientWidth * screenRatio()) / scale;
+    this.height = (canvas.clientHeight * screenRatio()) / scale;
+    canvas.width = Math.max(1, Math.round(this.width * scale));
+    canvas.height = Math.max(1, Math.round(this.height * scale));
+    this.context.setTransform(scale, 0, 0, scale, 0, 0);
   }
 
   /** Draw a step over what stays of those before it. */

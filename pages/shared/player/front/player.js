@@ -31,8 +31,10 @@ class Player {
     place.append(this.root);
     this.place = place;
     this.picture = new Picture(this.parts.canvas);
-    this.sizes = new ResizeObserver(() => this.redraw());
+    this.sizes = new ResizeObserver(() => (this.scale === pixelScale() ? this.redraw() : this.repaint()));
     this.sizes.observe(this.parts.canvas);
+    this.sizes.observe(this.parts.count); // it grows with the text of the page
+    this.parts.canvas.addEventListener("repaint", () => this.repaint());
   }
 
   build() {
@@ -211,8 +213,17 @@ class Player {
     parts.panel.append(element("p", { class: "panel-title" }, step.panel_title ?? ""), list);
   }
 
+  /** All that is painted, anew: in other colours, or larger. */
+  repaint() {
+    if (!this.recording) return;
+    this.fillLegend();
+    this.showLegend();
+    this.redraw();
+  }
+
   redraw() {
     if (!this.recording) return;
+    this.scale = pixelScale();
     this.readTheme();
     this.picture.measure();
     this.picture.draw(this.recording, this.at, this.colours, this.font, this.isTruthShown);
@@ -223,10 +234,10 @@ class Player {
   /** How many were found by how many tests, up to this step and after. */
   drawCurve() {
     const { curve } = this.parts;
-    const ratio = window.devicePixelRatio || 1;
-    [curve.width, curve.height] = [CURVE.width * ratio, CURVE.height * ratio];
+    const scale = pixelScale();
+    [curve.width, curve.height] = [CURVE.width * scale, CURVE.height * scale];
     const context = curve.getContext("2d");
-    context.scale(ratio, ratio);
+    context.scale(scale, scale);
     const points = this.recording.steps.map((step) => step.progress ?? [0, 0]);
     const [nTests, nFound] = points[points.length - 1];
     const place = ([tests, found]) => [
@@ -301,10 +312,10 @@ class Player {
   }
 
   drawSwatch(swatch, kind) {
-    const ratio = window.devicePixelRatio || 1;
-    [swatch.width, swatch.height] = [24 * ratio, 16 * ratio];
+    const scale = pixelScale();
+    [swatch.width, swatch.height] = [24 * scale, 16 * scale];
     const context = swatch.getContext("2d");
-    context.scale(ratio, ratio);
+    context.scale(scale, scale);
     const { colours } = this;
     if (kind === "standing") {
       context.scale(0.75, 0.75);

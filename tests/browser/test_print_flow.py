@@ -4,11 +4,17 @@ it is of.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
+import zlib
 from pathlib import Path
 
-from driver import AppPage, AppServer
+import numpy as np
+from driver import AppPage, AppServer, OpenPage
+from PIL import Image
+from playwright.sync_api import expect
 
 from fairness_engine.store.store import RunStore
 from findings_cases import assessed
@@ -18,9 +24,9 @@ LINE_PIXELS = 695
 """What an A4 sheet leaves between its margins."""
 ADDRESSES = (
     *(place.url for place in navigation.PLACES),
-    "groups?part=Two+attributes",
-    "groups?part=Group+figures",
-    "groups?part=Threshold",
+    "groups?view=Two+attributes",
+    "groups?view=Group+figures",
+    "groups?view=Threshold",
     "techniques?stage=MAFT",
 )
 
@@ -75,6 +81,61 @@ def test_every_page_fits_the_sheet_and_says_what_it_is_of(app: AppPage, app_serv
         assert app.page.locator(".evenhand-paper-table table").count() == 0, "laid out on paper alone"
     store.close()
     app.expect_no_exception()
+
+
+GROUND, INK, DARK_GROUND, DARK_INK = (255, 255, 255), (27, 31, 36), (20, 23, 27), (232, 234, 237)
+"""What is behind the text, and the text, in the light theme and in the dark one."""
+DARK, WHITE = 128, 200
+"""Mean brightness of a page, of 255, at most in the dark theme and at least on paper; a report is white in both."""
+
+
+def test_paper_is_white_in_the_dark_theme(app_server: AppServer, open_page: OpenPage) -> None:
+    (review,) = RunStore(app_server.workspace).reviews()
+    tab = open_page(app_server, theme="dark", width=1280, height=720)
+    for address in ("groups", "certification", "findings", "report", "techniques?stage=MAFT"):
+        tab.goto(f"{address}{'&' if '?' in address else '?'}review={review.id}")
+        assert brightness(tab) < DARK, f"{address}: the dark theme is on"
+        sheets = tab.page.pdf(prefer_css_page_size=True, print_background=True)
+        keep(f"dark-{address}", sheets)
+        filled = fills_of(sheets)
+        assert GROUND in filled, address
+        assert INK in filled, address
+        assert not {DARK_GROUND, DARK_INK} & filled, address
+        tab.page.emulate_media(media="print")
+        tab.wait_until_at_rest()
+        assert brightness(tab) > WHITE, address
+        tab.screenshot(f"print-dark-{address.split('?')[0]}", full_page=False)
+        tab.page.emulate_media(media="screen")
+        tab.wait_until_at_rest()
+        assert brightness(tab) < DARK, f"{address}: it is as dark as it was"
+    tab.expect_no_exception()
+
+
+def test_charts_follow_the_theme_while_the_page_is_open(app: AppPage, app_server: AppServer) -> None:
+    (review,) = RunStore(app_server.workspace).reviews()
+    app.goto("certification", review=review.id)
+    title = app.page.locator(".js-plotly-plot .gtitle").first
+    for theme, ink in (("light", INK), ("dark", DARK_INK), ("light", INK)):
+        app.look(theme=theme)
+        expect(title).to_have_css("fill", f"rgb{ink}")
+        app.screenshot(f"theme-{theme}", full_page=False)
+    app.expect_no_exception()
+
+
+def fills_of(sheets: bytes) -> set[tuple[int, ...]]:
+    """Colours that a PDF fills something with, text among it."""
+    found: set[tuple[int, ...]] = set()
+    for packed in re.findall(rb"stream\r?\n(.*?)endstream", sheets, re.DOTALL):
+        with contextlib.suppress(zlib.error):  # a font, or a picture
+            for shares in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) rg\b", zlib.decompress(packed)):
+                found.add(tuple(round(255 * float(share)) for share in shares))
+    return found
+
+
+def brightness(tab: AppPage) -> float:
+    """Mean of what is seen, 0 to 255."""
+    picture = Image.open(io.BytesIO(tab.page.screenshot(animations="disabled")))
+    return float(np.asarray(picture.convert("L")).mean())
 
 
 def head_of(store: RunStore, review_id: str) -> str:

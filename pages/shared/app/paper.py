@@ -1,7 +1,8 @@
 """What a page is on paper: its look (``front/paper.css``), what it is of at the head of each sheet, and tables, which
 the screen paints and scrolls.
 
-Charts are scaled, and tables and reports laid out, when the browser prints (``front/paper.js``).
+Charts are scaled, and tables and reports laid out, when the browser prints (``front/paper.js``), in the colours of the
+light theme (``front/white.js``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.shared.app import session, wording
+from pages.shared.app import session, theme, wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,12 +33,17 @@ MAX_ROWS = 30
 _HASH_LETTERS = 10
 _MAX_NAME = 60
 
-_scripts = st.components.v2.component("evenhand_paper", js=(_FRONT / "paper.js").read_text(encoding="utf-8"))
+_scripts = st.components.v2.component(
+    "evenhand_paper", js="\n".join((_FRONT / f"{name}.js").read_text(encoding="utf-8") for name in ("white", "paper"))
+)
 
 
 def head(review: Review | None) -> None:
     """What the page is of: a line on the screen, on the first sheet, and in the margin of those that follow."""
-    _scripts(key="paper", height=1)
+    painted, written = theme.light_of_dark()
+    colours = {"painted": _by_channels(painted), "written": _by_channels(written)}
+    # what a chart has is drawn anew by the rerun itself
+    _scripts(data={"colours": colours, "isDark": theme.is_dark()}, key="paper", height=1, on_theme_change=_ignore)
     if review is None:
         return
     facts = [review.name, *_model_of(review), wording.when(datetime.now(UTC)).split(",")[0]]
@@ -49,6 +55,15 @@ def head(review: Review | None) -> None:
         f"<style>@page {{@top-left {{content: {_css_text(margin)}}}}} @page :first {{@top-left {{content: none}}}}"
         "</style>"
     )
+
+
+def _ignore() -> None:
+    """Another theme needs no callback: the rerun that it starts draws in it."""
+
+
+def _by_channels(colours: Mapping[str, str]) -> dict[str, str]:
+    """Colours by others, these as a browser gives them: ``20, 23, 27``."""
+    return {", ".join(map(str, bytes.fromhex(dark[1:]))): light for dark, light in colours.items()}
 
 
 def _model_of(review: Review) -> list[str]:

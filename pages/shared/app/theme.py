@@ -62,29 +62,52 @@ def strategy_colour(position: int) -> str:
     return colours[position % len(colours)]
 
 
+_INK = ("#1B1F24", "#E8EAED")
+_ON_BAR = ("#FFFFFF", "#14171B")
+_FAINT = ("#D5DAE0", "#3A424C")
+_SOFT = ("#5A6069", "#A7ADB5")
+_PAPER = ("#FFFFFF", "#14171B")
+"""On light and on dark."""
+
+
 def ink() -> str:
     """Colour of text and axes in charts."""
-    return "#E8EAED" if is_dark() else "#1B1F24"
+    return _INK[is_dark()]
 
 
 def on_bar() -> str:
     """Colour of text inside a bar: dark on the light tints of the dark theme, white otherwise."""
-    return "#14171B" if is_dark() else "#FFFFFF"
+    return _ON_BAR[is_dark()]
 
 
 def faint() -> str:
     """Colour of grid lines and frames."""
-    return "#3A424C" if is_dark() else "#D5DAE0"
+    return _FAINT[is_dark()]
 
 
 def soft() -> str:
     """Colour of what stands back: captions, the tools of a chart."""
-    return "#A7ADB5" if is_dark() else "#5A6069"
+    return _SOFT[is_dark()]
 
 
 def paper() -> str:
     """Colour behind everything."""
-    return "#14171B" if is_dark() else "#FFFFFF"
+    return _PAPER[is_dark()]
+
+
+_OPTIONS = ("primary", "background", "secondaryBackground", "text", "link", "border", "red", "orange", "blue", "green")
+"""Colours of ``.streamlit/config.toml``."""
+
+
+def light_of_dark() -> tuple[dict[str, str], dict[str, str]]:
+    """The light theme's colour for each of the dark one's: of areas and lines, and of text."""
+    meanings = (DISCRIMINATORY, CERTIFIED, UNDECIDED, BEFORE, AFTER, SELECTION)
+    options = (tuple(st.get_option(f"theme.{shade}.{name}Color") for shade in ("dark", "light")) for name in _OPTIONS)
+    painted = {str(dark): str(light) for dark, light in options if dark and light}  # a server may have none of its own
+    painted |= dict(zip(_DARK_SERIES, _LIGHT_SERIES, strict=True))
+    painted |= {dark: light for light, dark in (_INK, _ON_BAR, _FAINT, _PAPER)}
+    painted |= {meaning.dark: meaning.light for meaning in meanings}
+    return painted, painted | {_SOFT[1]: _SOFT[0]}
 
 
 def tint(meaning: Meaning, strength: float = 0.16) -> str:

@@ -1,5 +1,6 @@
 // Before the browser prints: charts are told their size, so that the style of paper can scale them, tables and reports
-// are laid out in full, and what fits on a sheet is marked to stay whole. Afterwards all of it goes.
+// are laid out in full, what fits on a sheet is marked to stay whole, and the dark theme goes (white.js). Afterwards all
+// of it comes back.
 
 const SHEET_PIXELS = 900;
 const LINE_PIXELS = 680;
@@ -62,9 +63,9 @@ function shrink(table) {
 // A document within the page would be one picture, cut at the foot of each sheet: its content is laid out beside it.
 function layOutDocument(frame) {
   const content = frame.contentDocument;
-  if (!content?.body || frame.parentElement.querySelector(".evenhand-paper-report")) return;
+  if (!content?.body || frame.parentElement.querySelector(`.${REPORT}`)) return;
   const place = document.createElement("div");
-  place.className = "evenhand-paper-report";
+  place.className = REPORT;
   const inside = place.attachShadow({ mode: "open" });
   const style = [...content.querySelectorAll("style")].map((one) => one.textContent).join("\n");
   inside.innerHTML = content.body.innerHTML;
@@ -74,7 +75,7 @@ function layOutDocument(frame) {
   frame.parentElement.append(place);
 }
 
-function prepare() {
+function prepare(colours) {
   scaleCharts();
   document.querySelectorAll('[data-testid="stMain"] table').forEach(shrink);
   document.querySelectorAll(".evenhand-paper-table").forEach(layOut);
@@ -83,21 +84,27 @@ function prepare() {
     const isCard = parseFloat(getComputedStyle(block).borderTopWidth) > 0;
     block.classList.toggle("evenhand-whole", isCard && block.offsetHeight < SHEET_PIXELS);
   }
+  whiten(colours);
 }
 
 function restore() {
+  darken();
   document.querySelectorAll(".main-svg[viewBox]").forEach((picture) => picture.removeAttribute("viewBox"));
   document.querySelectorAll(".evenhand-paper-table").forEach((place) => place.replaceChildren());
-  document.querySelectorAll(".evenhand-paper-report").forEach((place) => place.remove());
+  document.querySelectorAll(`.${REPORT}`).forEach((place) => place.remove());
   document.querySelectorAll(".evenhand-whole").forEach((block) => block.classList.remove("evenhand-whole"));
 }
 
-export default function mount() {
+export default function mount({ data, setTriggerValue }) {
   const ending = new AbortController();
   const listening = { signal: ending.signal };
-  window.addEventListener("beforeprint", prepare, listening);
+  window.addEventListener("beforeprint", () => prepare(data.colours), listening);
   window.addEventListener("afterprint", restore, listening);
   const paper = window.matchMedia("print");
-  paper.addEventListener("change", () => (paper.matches ? prepare() : restore()), listening);
-  return () => ending.abort();
+  paper.addEventListener("change", () => (paper.matches ? prepare(data.colours) : restore()), listening);
+  const looking = followTheme(data.isDark, setTriggerValue);
+  return () => {
+    ending.abort();
+    looking.disconnect();
+  };
 }

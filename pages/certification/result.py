@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
+from fairness_engine.certification.partition.phrases import box_sentence
 from fairness_engine.runs.kinds import Results
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from pages.certification import box_card, boxes, live, single_box, tree
@@ -36,6 +38,8 @@ def draw_boxes(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[s
         alone: boxes that were certified on their own, as they stood when the page was drawn.
     """
     st.header("The boxes behind it", anchor=False)
+    if where := where_falsified(read):
+        st.markdown(f"{theme.DISCRIMINATORY.symbol} {wording.markdown(where)}")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="box_controls"):
         area = _area_field(read)
         verdict, within = boxes.filter_form(read)
@@ -57,6 +61,19 @@ def draw_boxes(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[s
         )
         return
     box_card.draw(review, run, read, box, alone)
+
+
+def where_falsified(read: ReadTree) -> str:
+    """In which box most of what is falsified lies; empty where there is none, or where it lies all over the domain."""
+    if not read.tree.falsified[0]:
+        return ""
+    low, high, part = kept("certify_where", read.run_id, lambda: tree.where_most_lies(read, "falsified"))
+    size = float(np.prod((high - low + 1) / read.tree.n_digits))
+    if size == 1:
+        return ""
+    where = box_sentence(read.columns, low, high)
+    of_all = f"about {wording.share(size)} of all individuals do"
+    return f"{wording.share(part)} of the individuals that are falsified lie where {where}; {of_all}."
 
 
 def _map(read: ReadTree, area: AreaOf, slot: str) -> None:

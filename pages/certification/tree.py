@@ -135,6 +135,52 @@ def largest(read: ReadTree, verdict: str, *, by_people: bool, within: Mapping[in
     return Listed(found[order[:MAX_LISTED]], len(found))
 
 
+_SPARSE = 0.25
+"""A slice of a box is cut off where less than this of a verdict lies in it than if it were spread evenly."""
+_MOST = 0.8
+"""What must stay of a verdict."""
+
+
+def where_most_lies(read: ReadTree, verdict: str) -> tuple[IntArray, IntArray, float]:
+    """A box of few words that holds most of a verdict: of the whole domain slices are cut off, at the end of one column
+    after the other, as long as hardly any of it lies in them.
+
+    Args:
+        read: the tree, with some of the verdict.
+        verdict: of ``VERDICTS``.
+
+    Returns:
+        The digits of the box ``(D,)``, both ends included, and the share that lies in it, 0 to 1; a leaf that reaches
+        beyond it is not counted, so it is no less than that.
+    """
+    low, high = read.tree.boxes()
+    part = np.asarray(getattr(read.tree, verdict))
+    counted = np.flatnonzero(read.tree.is_leaf & (part > 0))
+    share = part[counted] / part[counted].sum()
+    # the same for both ends: digits counted from the end
+    ends = np.stack([low[counted], read.tree.n_digits - 1 - high[counted]])
+    cut = np.zeros((2, len(read.tree.n_digits)), np.int64)
+    while True:
+        left = read.tree.n_digits - cut.sum(axis=0)
+        best = None
+        for end, column in np.ndindex(cut.shape):
+            beyond = ends[end, :, column][ends[end, :, column] > cut[end, column]]
+            if not len(beyond):
+                continue
+            reach = int(beyond.min())
+            is_lost = ends[end, :, column] < reach
+            lost = float(share[is_lost].sum())
+            evenly = share.sum() * (reach - cut[end, column]) / left[column]
+            if lost < _SPARSE * evenly and share.sum() - lost >= _MOST and (best is None or lost / evenly < best[0]):
+                best = (lost / evenly, end, column, reach, ~is_lost)
+        if best is None:
+            return cut[0], read.tree.n_digits - 1 - cut[1], float(share.sum())
+        _, end, column, reach, stays = best
+        cut[end, column] = reach
+        ends = ends[:, stays]
+        share = share[stays]
+
+
 def _reaches(tree: PartitionTree, within: Mapping[int, Range]) -> BoolArray:
     """Which boxes hold some of these digits, by column ``(n,)``."""
     reached = np.zeros(len(tree), dtype=bool)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import said
@@ -249,6 +250,35 @@ def test_the_table_lists_the_largest_open_boxes_in_words(
     (table,) = [frame.value for frame in app.dataframe if "Box" in frame.value and "Whole box, %" in frame.value]
     assert table["Certified, %"].is_monotonic_decreasing
     assert said.errors_of(app) == []
+
+
+@pytest.mark.parametrize("verdict", ["falsified", "undecided", "certified"])
+def test_where_most_of_a_verdict_lies_is_counted_box_by_box(
+    certified: Certified, workspace: Path, verdict: str
+) -> None:
+    read = read_of(certified, workspace)
+    low, high, share = certify_tree.where_most_lies(read, verdict)
+    part = getattr(read.tree, verdict)
+    inside = 0.0
+    for leaf in read.leaves.tolist():
+        begin, end = read.box(leaf)
+        if (begin >= low).all() and (end <= high).all():
+            inside += part[leaf]
+    assert share == pytest.approx(inside / part[read.leaves].sum())
+    assert share >= 0.8
+    size = np.prod((high - low + 1) / read.tree.n_digits)
+    assert verdict != "falsified" or share > 2 * size, "far denser than the whole"
+
+
+def test_the_page_says_where_what_is_falsified_lies(open_app: OpenApp, certified: Certified, workspace: Path) -> None:
+    app = open_app(CERTIFY, run=certified.counting.id)
+    (line,) = [element.value for element in app.markdown if "individuals that are falsified lie where" in element.value]
+    read = read_of(certified, workspace)
+    low, high, _ = certify_tree.where_most_lies(read, "falsified")
+    limits = box_limits(read.columns, low, high)
+    assert set(limits) >= {"education_years", "hours_per_week"}, "as the rule is planted"
+    for name in limits:
+        assert name in line.replace("\\", "")
 
 
 def test_a_chosen_box_says_what_is_proved_of_it_and_why_it_is_open(

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.data.table import export_text
-from fairness_engine.retraining.results import GroupScore
+from fairness_engine.retraining.results import GroupScore, ReferenceShares, Round
 from fairness_engine.runs.kinds import RETRAIN, Results
 from pages.compare import table
 from pages.retrain import charts, follow_ups, live, phrases
@@ -36,6 +36,12 @@ _STYLE = """
 .eh-strategies th:first-child {white-space: normal; min-width: 8.2rem;}
 .eh-strategies th small {font-weight: 500; opacity: 1;}
 .eh-strategies td {white-space: nowrap;}
+.eh-strategies .eh-rejected {color: light-dark(#5A6069, #A7ADB5); font-style: italic;}
+.eh-strategies .eh-rejected small {opacity: 1;}
+@media (max-width: 1150px) {
+  .eh-strategies th, .eh-strategies td {padding-left: 0.15rem !important; padding-right: 0.15rem !important;}
+  .eh-strategies :is(thead, th, .eh-rejected) small {white-space: normal;}
+}
 """
 _HEADS = (
     ("Accuracy", "held-out rows", "Decisions that equal the recorded outcome, on the held-out rows."),
@@ -120,7 +126,8 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
         "Below each figure its 95 % interval, and below that the change from the original, with the interval of the "
         f"same {'texts' if is_of_texts else 'people'} asked twice: it can tell a change that single intervals, which "
         "overlap, cannot. Every strategy had the same rows, seed and tolerance, and is measured on the same held-out "
-        f"rows{draws_text(entries)}{baselines} Choose a strategy above to see all of it, and to keep its model."
+        f"rows{draws_text(entries)}{baselines}{rejected_text(entries)} Choose a strategy above to see all of it, and "
+        "to keep its model."
     )
     _draw_chart(entries)
     if any(entry.is_certifying for entry in entries):
@@ -214,6 +221,13 @@ def draws_text(entries: Sequence[Entry]) -> str:
     )
 
 
+def rejected_text(entries: Sequence[Entry]) -> str:
+    """What figures in italics are of, as a further sentence; empty where there are none."""
+    if not any(_rejected(entry) for entry in entries):
+        return ""
+    return " In italics: the best model of a strategy that kept none, on the rows that choose among models."
+
+
 def original_of(entries: Sequence[Entry]) -> Entry | None:
     """The strategy whose measure of the original stands for all: that of most draws; ``None`` where none measured
     it.
@@ -278,9 +292,12 @@ def _line_html(entry: Entry, original: Entry | None) -> str:
     training = entry.results.training
     rounds = [one for one in training.rounds if not one.is_control] if training else []
     n_within = sum(one.is_within and not one.is_vetoed for one in rounds)
+    rejected = _rejected(entry)
     cells = [
         *(
             _figure_cell(entry.figure("after", key), change_of(entry.results, key), _own_original(entry, original, key))
+            if rejected is None
+            else _rejected_cell(rejected, key, training.reference if training else None)
             for key in ("accuracy", *SHARES)
         ),
         _score_cell(worst.after if worst else None),
@@ -317,6 +334,24 @@ def _figure_cell(figure: Figure | None, note: str = "", origin: str = "") -> str
     )
 
 
+def _rejected(entry: Entry) -> Round | None:
+    """The best model that was trained, where the strategy kept none."""
+    training = entry.results.training
+    rounds = [one for one in training.rounds if not one.is_control] if training else []
+    return min(rounds, key=lambda one: one.objective) if rounds and entry.results.after is None else None
+
+
+def _rejected_cell(best: Round, key: str, reference: ReferenceShares | None) -> str:
+    """A figure of the best model of a strategy that kept none, from the rows that choose: it was measured on no
+    others.
+    """
+    share = getattr(best, key)
+    change = "" if reference is None else f"{100 * (share - reference[key]):+.1f} points".replace("-", "\N{MINUS SIGN}")
+    is_beyond = best.is_vetoed or not best.is_within
+    why = "beyond the tolerance" if is_beyond else "no file" if best.no_file else "not better"
+    return _cell(wording.share(share), change, why if key == "accuracy" else "", is_rejected=True)
+
+
 def _score_cell(found: GroupScore | None) -> str:
     if found is None:
         return _cell(wording.DASH)
@@ -324,9 +359,10 @@ def _score_cell(found: GroupScore | None) -> str:
     return _cell(f"{value:.1f}", f"{low:.1f}-{high:.1f}")
 
 
-def _cell(value: str, *notes: str) -> str:
+def _cell(value: str, *notes: str, is_rejected: bool = False) -> str:
     small = "".join(f"<small>{wording.escaped(note)}</small>" for note in notes if note)
-    return f"<td>{wording.escaped(value)}{small}</td>"
+    look = ' class="eh-rejected"' if is_rejected else ""
+    return f"<td{look}>{wording.escaped(value)}{small}</td>"
 
 
 def comparison_csv(entries: Sequence[Entry]) -> bytes:

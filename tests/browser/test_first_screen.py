@@ -7,12 +7,14 @@ from __future__ import annotations
 from driver import AppPage, AppServer
 
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.store.store import RunStore
 from findings_cases import assessed
 from pages.shared.app import navigation
 from pages.shared.runs.rule_runs import FIGURES, THRESHOLDS, TWO, VIEW
 from run_cases import run_of
 
 WIDTH, HEIGHT = 1280, 720
+NARROW = 1024
 OF_A_CHART = 0.6
 """What must be seen of it."""
 OF_A_CARD = 200
@@ -78,6 +80,25 @@ def test_answer_and_chart_are_on_the_first_screen(app: AppPage, app_server: AppS
     app.click_button("Compare gradients")
     low |= below_the_fold(app, "gradients, asked", *GRADIENTS)
     assert low == {}
+
+
+def test_in_a_narrow_window_nothing_lies_over_a_sentence_and_no_figure_stands_alone(
+    app: AppPage, app_server: AppServer
+) -> None:
+    (review,) = RunStore(app_server.workspace).reviews()
+    app.page.set_viewport_size({"width": NARROW, "height": HEIGHT})
+    app.goto("retrain", review=review.id)
+    app.screenshot("narrow-retrain", full_page=False)
+    lead = app.page.locator(LEAD).bounding_box()
+    strip = app.by_key("teaching").bounding_box()
+    assert lead is not None
+    assert strip is not None
+    assert lead["y"] + lead["height"] <= strip["y"]
+    app.follow("model", review=review.id)
+    app.screenshot("narrow-model", full_page=False)
+    figures = app.by_key("wrap_figures").get_by_test_id("stMetric")
+    tops = [(figures.nth(i).bounding_box() or {})["y"] for i in range(figures.count())]
+    assert sorted(tops.count(top) for top in set(tops)) == [2, 2]
 
 
 def below_the_fold(app: AppPage, address: str, sentence: str, shown: str) -> dict[str, str]:

@@ -25,6 +25,10 @@ def test_strategies_side_by_side(app: AppPage, retrained: Retrained) -> None:
     app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
     for theme, width in (("light", 1440), ("dark", 1024)):
         app.look(theme=theme, width=width)
+        table = app.page.locator(".evenhand-scroll")
+        assert table.evaluate("(place) => place.scrollWidth <= place.clientWidth"), (
+            f"all columns are in view at {width}"
+        )
         app.expect_text("1 of 2 strategies improved the model")
         app.expect_text("Accuracy against discrimination")
         app.expect_no_exception()

@@ -90,6 +90,11 @@ STYLE = """
     > [data-testid="stColumn"] {min-width: 13rem;}
 [data-testid="stLayoutWrapper"]:has(> .st-key-teaching) {margin: -5.1rem 0 1.6rem 0;}
 .st-key-teaching {justify-content: flex-end;}
+@media (max-width: 1150px) {
+  [data-testid="stLayoutWrapper"]:has(> .st-key-teaching) {margin: -0.5rem 0 -0.5rem 0;}
+  .st-key-wrap_figures > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"] {min-width: 16rem;}
+}
 [data-testid="stLayoutWrapper"]:has(> .st-key-tour) {order: 9; position: sticky; bottom: 0.5rem; z-index: 20;}
 .st-key-tour {background: light-dark(#E6F0F7, #1B2A36); padding: 0.6rem 1rem;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}

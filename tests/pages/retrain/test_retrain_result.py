@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import said
-from retrain_steps import TRAINING, round_of, run_at_work
+from retrain_steps import REFERENCE, TRAINING, round_of, run_at_work
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
@@ -31,7 +31,7 @@ from pages.retrain import rules as retrain_rules
 from pages.retrain import versions as retrain_versions
 from pages.retrain.charts import Moved, Point
 from pages.retrain.phrases import Figure, Line, Unit
-from pages.shared.app import navigation
+from pages.shared.app import navigation, wording
 from pages.shared.app import session as state
 from pages.shared.runs import models
 from retrained_runs import Retrained
@@ -495,6 +495,33 @@ def test_strategies_stand_side_by_side_and_go_into_a_file(
     results = store.results(retrained.variants.id)
     assert table["data_value"].tolist()[:2] == [results[which]["data"]["share"] for which in ("before", "after")]
     assert table["certified"].notna().tolist() == [True, True, False]
+
+
+def test_a_strategy_that_kept_no_model_shows_what_its_best_one_would_have_cost(
+    open_app: OpenApp, store: RunStore
+) -> None:
+    review = run_cases.review_of(store)
+    runs = []
+    for strategy, model, results in (
+        ("without", round_of(0.89, 0.0), without_after({"verdict": "no improvement", "why": "It lost more."})),
+        ("variants", TRAINING["rounds"][1], measured_results(0.3, 0.1)),
+    ):
+        training = {**TRAINING, "rounds": [model]}
+        run_id = run_at_work(store, review, training, settings={"strategy": strategy}, comparison="both")
+        for name, content in results.items():
+            store.set_result(run_id, name, content)
+        store.finish(run_id, RunState.FINISHED)
+        runs.append(run_id)
+    app = open_app(RETRAIN, review=review.id, run=runs[0])
+    lines = html_of(app).split("<tr>")
+    (rejected,) = [line for line in lines if "Without the protected attributes<small>" in line]
+    (kept,) = [line for line in lines if "All variants<small>" in line]
+    lost = 100 * (REFERENCE["accuracy"] - 0.89)
+    notes = f"<small>\N{MINUS SIGN}{lost:.1f} points</small><small>beyond the tolerance</small>"
+    assert f'<td class="eh-rejected">{wording.share(0.89)}{notes}' in rejected
+    assert '<td class="eh-rejected">0 %<small>' in rejected
+    assert "eh-rejected" not in kept
+    assert "In italics: the best model of a strategy that kept none" in said.text_of(app)
 
 
 def point(name: str, accuracy: float, share: float) -> Point:

@@ -8,7 +8,8 @@ EvenhandError
 │   ├── FitError             model and data do not belong together
 │   └── SettingError         a budget, a setting, an option
 ├── RunError                 a run cannot be started, found or continued
-│   └── StaleReviewError     a review was changed by somebody else meanwhile
+│   ├── StaleReviewError     a review was changed by somebody else meanwhile
+│   └── StoreAwayError       the database's server does not answer
 └── ProcessError             the model's process ended, hung or broke its protocol
 
 Messages are one sentence or two for the person at the screen: what must hold, what was got,
@@ -85,6 +86,10 @@ class StaleReviewError(RunError):
         super().__init__(message)
         self.wanted = wanted
         self.held = held
+
+
+class StoreAwayError(RunError):
+    """The server of the run store's database does not answer. What was committed is there."""
 
 
 class ProcessError(EvenhandError):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import settings
 from fairness_engine.model_process.starting.compiled_loops import Loops, compiled_folder, prepare_compiled
 from fairness_engine.model_process.starting.start import get_ready
 from made_once import FOLDER_VARIABLE
+from own_cluster import Cluster, cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
@@ -83,6 +85,23 @@ def pytest_collection_finish() -> None:
 def root() -> Path:
     """The folder of the project."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Cluster]:
+    """A server of PostgreSQL that is the tests' own; without its programs the test is skipped, and says so."""
+    with cluster() as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Where a store keeps its small records: ``None`` for SQLite in its workspace, else an empty database."""
+    if request.param == "sqlite":
+        yield None
+        return
+    with request.getfixturevalue("postgresql").database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
-"""A schema of two columns, for tests of the store."""
+"""A schema of two columns, and stores of other versions, for tests of the store."""
 
 from __future__ import annotations
+
+from sqlalchemy import Connection, text
 
 from fairness_engine.data.schema import Column, Kind, Schema
 
@@ -11,3 +13,9 @@ SCHEMA = Schema(
     ),
     protected=("sex",),
 )
+
+
+def say_version_one(connection: Connection) -> None:
+    """Let a store say what those from before migrations say."""
+    connection.execute(text("DROP TABLE alembic_version"))
+    connection.execute(text("UPDATE meta SET value = '1'"))

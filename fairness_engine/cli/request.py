@@ -21,6 +21,7 @@ from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
 from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.store import RunStore
@@ -46,7 +47,9 @@ def note_formats(options: argparse.Namespace) -> None:
 def open_store(options: argparse.Namespace) -> RunStore:
     """The run store that the options name."""
     note_formats(options)
-    return RunStore(options.workspace or default_workspace(), database_url())
+    store = RunStore(options.workspace or default_workspace(), database_url())
+    store.patience = Patience(PATIENCE_SECONDS, say)  # once it is open: an address that is wrong is said at once
+    return store
 
 
 def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request:

@@ -29,6 +29,7 @@ from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
 from fairness_engine.store.environment import cluster_address, database_url, unsafe_formats_allowed
 from fairness_engine.store.records import RunRecord, RunState, StoredFile
 from fairness_engine.store.store import RunStore
@@ -265,8 +266,13 @@ class Worker:
             ProcessError: the process ended, fell silent, took too long or lied.
         """
         began = heard = time.monotonic()
+        waited = self._store.patience.waited_seconds
         while not self._recorder.is_done(request):
             line = process.receive(_POLL_SECONDS)
+            if self._store.patience.waited_seconds > waited:  # nobody listened to it while the database was away
+                heard = time.monotonic()
+                deadline += self._store.patience.waited_seconds - waited
+                waited = self._store.patience.waited_seconds
             now = time.monotonic()
             if line is not None:
                 heard = now
@@ -332,7 +338,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, note_signal)
     signal.signal(signal.SIGINT, note_signal)
     walls.limit_memory()
-    store = RunStore(options.workspace, database_url())
+    patience = Patience(PATIENCE_SECONDS, lambda said: print(said, file=sys.stderr, flush=True))  # into the run's log
+    store = RunStore(options.workspace, database_url(), patience)
     try:
         work(store, options.run_id, lambda: bool(told))
     finally:

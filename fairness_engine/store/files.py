@@ -6,14 +6,16 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import Patience, repeatable
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.whole_files import folder_to_disk, incoming_file, sweep, to_disk, whole_file
 
@@ -26,6 +28,7 @@ class FileStore:
 
     engine: Engine
     workspace: Path
+    patience: Patience
 
     def add_file(self, source: bytes | Path, name: str, role: FileRole) -> StoredFile:
         """Keep a copy of a file; the same content under the same name is kept once.
@@ -49,17 +52,20 @@ class FileStore:
         del (
             source
         )  # an error of the database keeps the frames around it, and what is in them, until garbage is collected
-        if not self._is_known(identity):
-            try:
-                with self.engine.begin() as connection:
-                    connection.execute(insert(tables.files).values(**values, created=time.time()))
-            except IntegrityError:  # somebody was faster
-                pass
+        self._enter_file(values)
         return self.file(identity)
 
-    def _is_known(self, file_id: str) -> bool:
+    @repeatable
+    def _enter_file(self, values: Mapping[str, Any]) -> None:
+        known = select(tables.files.c.id).where(tables.files.c.id == values["id"])
         with self.engine.connect() as connection:
-            return connection.scalar(select(tables.files.c.id).where(tables.files.c.id == file_id)) is not None
+            if connection.scalar(known) is not None:
+                return
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.files).values(**values, created=time.time()))
+        except IntegrityError:  # somebody was faster
+            pass
 
     def note_upload(self, owner: str, file_id: str) -> None:
         """Note that a file is there for an owner, who may not be the first."""
@@ -74,6 +80,7 @@ class FileStore:
         except IntegrityError:  # another tab was faster
             pass
 
+    @repeatable
     def file(self, file_id: str) -> StoredFile:
         """A file by its id.
 

@@ -19,6 +19,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import put
 from fairness_engine.store.records import AnswersSource, Review, ReviewLine, ReviewTerms, to_time
 
 LOCAL_OWNER = "local"
@@ -244,9 +245,10 @@ class ReviewTable:
         """Replace what a table beside the reviews holds of one of them; ``None`` takes it away."""
         try:
             with self.engine.begin() as connection:
-                connection.execute(delete(table).where(table.c.review_id == review_id))
-                if content is not None:
-                    connection.execute(insert(table).values(review_id=review_id, content=content))
+                if content is None:
+                    connection.execute(delete(table).where(table.c.review_id == review_id))
+                else:
+                    put(connection, table, {"review_id": review_id}, {"content": content})
         except IntegrityError:
             raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
 
@@ -257,7 +259,13 @@ class ReviewTable:
 
 
 def _insert(connection: Connection, name: str, owner: str, **content: Any) -> str:
-    """A new line; returns its id."""
+    """A new line; returns its id.
+
+    Raises:
+        RunError: the owner's name is too long.
+    """
+    if len(owner) > _MAX_NAME:  # a part of it may be somebody else's
+        raise RunError(f"The owner of a review must be a name of at most {_MAX_NAME} characters, got {len(owner)}.")
     review_id = secrets.token_hex(10)
     now = time.time()
     values = {"name": _title(name), "owner": owner, "created": now, "changed": now, **content}

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, Row, Select, Update, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Select, Update, and_, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.events import Progress
 from fairness_engine.pairs import Pairs
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import (
+    Patience,
+    durable_transaction,
+    put,
+    repeatable,
+    wait_for_the_queue,
+)
 from fairness_engine.store.records import RunRecord, RunState, UnreadableRun, to_optional_time, to_time
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import hashes_of_files, write_seal
@@ -39,6 +47,7 @@ class RunTable:
 
     engine: Engine
     workspace: Path
+    patience: Patience
 
     def create_run(self, config: RunConfig, review_id: str | None = None) -> str:
         """Put a run in the queue; returns its id. ``runs.queue`` starts it.
@@ -47,13 +56,17 @@ class RunTable:
             RunError: there is no such review.
         """
         run_id = secrets.token_hex(10)
-        values = {"id": run_id, "review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value}
+        values = {"review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value}
+        self._enter(run_id, values | {"created": time.time()})
+        return run_id
+
+    @repeatable
+    def _enter(self, run_id: str, values: Mapping[str, Any]) -> None:
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(tables.runs).values(**values, created=time.time()))
+                put(connection, tables.runs, {"id": run_id}, {}, only_new=values)
         except IntegrityError:
             raise RunError("A run needs a review of this workspace. Open the review again.") from None
-        return run_id
 
     def run(self, run_id: str) -> RunRecord:
         """A run by its id.
@@ -72,6 +85,7 @@ class RunTable:
         """All runs that can be read, or those of a review, the newest first."""
         return self._records(_newest_first(review_id))[0]
 
+    @repeatable
     def last_runs(self, review_ids: Collection[str]) -> dict[str, RunRecord | UnreadableRun]:
         """The newest run of each of some reviews, by the review; without those that have none."""
         here = tables.runs.c
@@ -86,6 +100,7 @@ class RunTable:
         found: list[RunRecord | UnreadableRun] = [*unreadable, *readable]
         return {run.review_id: run for run in found if run.review_id is not None}
 
+    @repeatable
     def most_pairs(self, review_ids: Collection[str]) -> dict[str, int]:
         """How much the run with the most pairs found, of each of some reviews in which one has pairs."""
         here = tables.runs.c
@@ -112,6 +127,7 @@ class RunTable:
             self.give_up(run.id, run.reason)
             self.finish(run.id, RunState.CRASHED, message=run.reason)
 
+    @repeatable
     def _records(self, query: Select[Any]) -> tuple[list[RunRecord], list[UnreadableRun]]:
         """The runs of a query over ``_PLAIN`` that can be read, and those that cannot; configurations that were read
         before are not read again.
@@ -135,6 +151,7 @@ class RunTable:
                 unreadable.append(UnreadableRun(row.id, row.review_id, str(error)))
         return readable, unreadable
 
+    @repeatable
     def progress(self, run_id: str) -> pd.DataFrame:
         """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
         import pandas as pd  # the worker starts sooner without it
@@ -145,6 +162,7 @@ class RunTable:
         with self.engine.connect() as connection:
             return pd.DataFrame([tuple(row) for row in connection.execute(query)], columns=names)
 
+    @repeatable
     def results(self, run_id: str) -> dict[str, Any]:
         """What a run found beside pairs, by name, as plain JSON; ``runs.kinds`` has their types."""
         table = tables.results
@@ -152,17 +170,19 @@ class RunTable:
             rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))
             return {row.name: row.content for row in rows}
 
+    @repeatable
     def request_cancel(self, run_id: str) -> None:
         """Ask a run to stop and keep what it found; one that still waits is cancelled at once.
 
         Nothing happens to a run that has ended.
         """
-        if not self._end_waiting(run_id, RunState.CANCELLED, stop_reason=StopReason.CANCELLED.value):
+        if not self._end_waiting(run_id, RunState.CANCELLED, {"stop_reason": StopReason.CANCELLED.value}):
             with self.engine.begin() as connection:
                 connection.execute(_while_running(run_id).values(is_cancel_requested=True))
 
     # --- pairs ----------------------------------------------------------------------------
 
+    @repeatable
     def n_pairs(self, run_id: str) -> int:
         """How many pairs are stored."""
         query = select(func.coalesce(func.sum(tables.parts.c.n_pairs), 0)).where(tables.parts.c.run_id == run_id)
@@ -195,6 +215,7 @@ class RunTable:
             batches.append(pairs[max(offset - part.start, 0) : None if end is None else end - part.start])
         return Pairs.concatenate(batches, len(config.schema.inputs))
 
+    @repeatable
     def parts(self, run_id: str) -> list[Row[tuple[int, int, str]]]:
         """The files of a run's pairs: ``start``, ``n_pairs``, ``file``, in order."""
         table = tables.parts
@@ -244,23 +265,32 @@ class RunTable:
         Args:
             max_at_work: refuse when that many runs work or are being started; ``None`` for no limit.
         """
+        return self._reserve(run_id, max_at_work, time.time())
+
+    @repeatable
+    def _reserve(self, run_id: str, max_at_work: int | None, now: float) -> bool:
+        """Reserve a run at a moment; one that was reserved then was so by this very call."""
         here = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
-        here &= tables.runs.c.reserved.is_(None)
+        here &= tables.runs.c.reserved.is_(None) | (tables.runs.c.reserved == now)
         if max_at_work is not None:
             other = tables.runs.alias("other")
             is_at_work = (other.c.state == RunState.RUNNING.value) | (
                 (other.c.state == RunState.QUEUED.value) & other.c.reserved.is_not(None)
             )
+            is_at_work &= other.c.id != run_id
             n_at_work = select(func.count().label("n")).select_from(other).where(is_at_work).subquery()
             here &= select(n_at_work.c.n).scalar_subquery() < max_at_work
         with self.engine.begin() as connection:
-            return connection.execute(update(tables.runs).where(here).values(reserved=time.time())).rowcount == 1
+            if max_at_work is not None:
+                wait_for_the_queue(connection)
+            return connection.execute(update(tables.runs).where(here).values(reserved=now)).rowcount == 1
 
     def give_up(self, run_id: str, message: str) -> None:
         """End a run whose worker was started and never claimed it."""
-        self._end_waiting(run_id, RunState.CRASHED, message=message)
+        self._end_waiting(run_id, RunState.CRASHED, {"message": message})
 
-    def _end_waiting(self, run_id: str, state: RunState, **values: Any) -> bool:
+    @repeatable
+    def _end_waiting(self, run_id: str, state: RunState, values: Mapping[str, Any]) -> bool:
         """End a run that nobody works yet, sealed as any other; whether there was one."""
         waiting = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
         ended = update(tables.runs).where(waiting).values(state=state.value, finished=time.time(), **values)
@@ -272,18 +302,26 @@ class RunTable:
 
     def claim(self, run_id: str, host: str, pid: int, born: str) -> bool:
         """Take a queued run; true for exactly one of those who try."""
-        queued = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
         now = time.time()
         values = {"state": RunState.RUNNING.value, "started": now, "heard": now, "phase": "starting"}
-        values |= {"worker_host": host, "worker_pid": pid, "worker_born": born}
-        with self.engine.begin() as connection:
-            return connection.execute(update(tables.runs).where(queued).values(**values)).rowcount == 1
+        return self._claim(run_id, values | {"worker_host": host, "worker_pid": pid, "worker_born": born})
 
+    @repeatable
+    def _claim(self, run_id: str, values: Mapping[str, Any]) -> bool:
+        """Claim a run; one that has all these values was claimed by this very call."""
+        here = tables.runs.c
+        is_mine = and_(*(here[name] == values[name] for name in ("state", "started", "worker_host", "worker_pid")))
+        can_be_mine = (here.id == run_id) & ((here.state == RunState.QUEUED.value) | is_mine)
+        with self.engine.begin() as connection:
+            return connection.execute(update(tables.runs).where(can_be_mine).values(**values)).rowcount == 1
+
+    @repeatable
     def note_heard(self, run_id: str) -> None:
         """The worker is there."""
         with self.engine.begin() as connection:
             connection.execute(_while_running(run_id).values(heard=time.time()))
 
+    @repeatable
     def is_cancel_requested(self, run_id: str) -> bool:
         """True once someone asked the run to stop."""
         query = select(tables.runs.c.is_cancel_requested).where(tables.runs.c.id == run_id)
@@ -294,22 +332,30 @@ class RunTable:
         """Append a line to the curve and show it as the run's state."""
         values = {name: getattr(progress, name) for name in ("evaluations", "seconds", "n_tried", "n_found")}
         values["phase"] = progress.phase[:200]
-        with self.engine.begin() as connection:
-            if connection.execute(_while_running(run_id).values(**values)).rowcount:
-                connection.execute(insert(tables.progress).values(run_id=run_id, **values))
+        n_tries = itertools.count()
 
+        def add() -> None:
+            with self.engine.begin() as connection:
+                if next(n_tries) and _is_last_line(connection, run_id, values):
+                    return  # it was committed, and the answer lost
+                if connection.execute(_while_running(run_id).values(**values)).rowcount:
+                    connection.execute(insert(tables.progress).values(run_id=run_id, **values))
+
+        self.patience.keep_trying(add)
+
+    @repeatable
     def set_phase(self, run_id: str, phase: str) -> None:
         """Say what a run is doing before its first progress."""
         with self.engine.begin() as connection:
             connection.execute(_while_running(run_id).values(phase=phase[:200]))
 
+    @repeatable
     def set_result(self, run_id: str, name: str, content: Any) -> None:
         """Store, or replace, one result of a run."""
-        here = (tables.results.c.run_id == run_id) & (tables.results.c.name == name)
         with self.engine.begin() as connection:
-            if not connection.execute(update(tables.results).where(here).values(content=content)).rowcount:
-                connection.execute(insert(tables.results).values(run_id=run_id, name=name, content=content))
+            put(connection, tables.results, {"run_id": run_id, "name": name}, {"content": content})
 
+    @repeatable
     def finish(
         self,
         run_id: str,
@@ -330,7 +376,7 @@ class RunTable:
         values: dict[str, Any] = {"state": state.value, "stop_reason": reason and reason.value, "message": message}
         values |= {"phase": "", "finished": time.time(), **(counts or {})}
         files = hashes_of_files(self, run_id)
-        with tables.durable_transaction(self.engine) as connection:
+        with durable_transaction(self.engine) as connection:
             is_first = connection.execute(_while_running(run_id).values(**values)).rowcount == 1
             if is_first:
                 write_seal(connection, run_id, files)
@@ -366,6 +412,14 @@ def _contents(connection: Connection, run_ids: Sequence[str]) -> dict[str, Any]:
 
 def _while_running(run_id: str) -> Update:
     return update(tables.runs).where((tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.RUNNING.value))
+
+
+def _is_last_line(connection: Connection, run_id: str, values: Mapping[str, Any]) -> bool:
+    """Whether the curve of a run ends with these values."""
+    table = tables.progress
+    last = select(table).where(table.c.run_id == run_id).order_by(table.c.id.desc()).limit(1)
+    line = connection.execute(last).one_or_none()
+    return line is not None and all(line._mapping[name] == value for name, value in values.items())
 
 
 def _record(row: Row[Any], config: RunConfig) -> RunRecord:

@@ -148,8 +148,8 @@ def _of_database(connection: Connection, run_id: str) -> Iterator[tuple[str, str
     yield "the order of events", _hash([list(row)[2:] for row in connection.execute(curve)])
     parts = select(tables.parts).where(tables.parts.c.run_id == run_id).order_by(tables.parts.c.start)
     yield LIST_OF_PAIRS, _hash([list(row)[1:] for row in connection.execute(parts)])
-    results = select(tables.results).where(tables.results.c.run_id == run_id).order_by(tables.results.c.name)
-    for row in connection.execute(results):
+    results = connection.execute(select(tables.results).where(tables.results.c.run_id == run_id)).all()
+    for row in sorted(results, key=lambda row: row.name):  # databases order texts by the rules of different languages
         if row.name not in _AFTERWARDS:
             yield part_of_result(row.name), _hash(row.content)
     made = select(tables.versions.c.model_id, tables.versions.c.parent_id).where(tables.versions.c.run_id == run_id)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from sqlalchemy import Engine, Row, insert, select, update
+from sqlalchemy import Engine, Row, select, update
 
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import Patience, put, repeatable
 from fairness_engine.store.records import Version, VersionState, to_time
 
 
@@ -16,14 +17,14 @@ class VersionTable:
     """The part of the run store that keeps the lineage of models."""
 
     engine: Engine
+    patience: Patience
 
+    @repeatable
     def set_version(self, run_id: str, model_id: str, parent_id: str) -> None:
         """Note the model that a retraining made; a later one of the same run replaces it."""
-        table = tables.versions
         values = {"model_id": model_id, "parent_id": parent_id, "created": time.time()}
         with self.engine.begin() as connection:
-            if not connection.execute(update(table).where(table.c.run_id == run_id).values(**values)).rowcount:
-                connection.execute(insert(table).values(run_id=run_id, state=VersionState.NEW.value, **values))
+            put(connection, tables.versions, {"run_id": run_id}, values, only_new={"state": VersionState.NEW.value})
 
     def version(self, run_id: str) -> Version | None:
         """The model that a retraining made; ``None`` where it made none."""
@@ -55,6 +56,7 @@ class VersionTable:
                 "This retraining made no model, so there is none to keep. Choose another strategy or tolerance."
             )
 
+    @repeatable
     def _versions(self, condition: Any) -> list[Version]:
         query = select(tables.versions).where(condition).order_by(tables.versions.c.created)
         with self.engine.connect() as connection:

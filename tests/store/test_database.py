@@ -17,11 +17,17 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds
 from fairness_engine.store import reviews, tables
+from fairness_engine.store.database import sqlite_file
 from fairness_engine.store.pairs_file import read_pairs, write_pairs
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from store_cases import SCHEMA
+
+
+@pytest.fixture
+def database() -> None:
+    """What these tests are about is the file of SQLite."""
 
 
 def a_config(store: RunStore) -> RunConfig:
@@ -61,7 +67,7 @@ def test_a_new_database_has_the_tables_of_the_description(tmp_path: Path) -> Non
     store.close()
     begun = tmp_path / "begun"
     begun.mkdir()
-    engine = create_engine(f"sqlite:///{begun / tables.DATABASE}")
+    engine = create_engine(f"sqlite:///{begun / sqlite_file.DATABASE}")
     tables.metadata.create_all(engine, tables=[tables.meta, tables.files])
     engine.dispose()
     store = RunStore(begun)
@@ -141,8 +147,8 @@ def test_a_database_that_all_could_read_is_taken_from_them(store: RunStore, mode
         ("UPDATE runs SET finished = 'yesterday'", "seconds since 1970|cannot|must be"),
         ("UPDATE runs SET state = 'asleep'", "The state of run"),
         ("UPDATE runs SET stop_reason = 'bored'", "The state of run"),
-        ("ALTER TABLE runs DROP COLUMN phase", "Cannot add a NOT NULL column"),
-        ("ALTER TABLE runs RENAME TO walks", "There is no run"),
+        ("ALTER TABLE runs DROP COLUMN phase", "no such column"),
+        ("ALTER TABLE runs RENAME TO walks", "no such table"),
         ("UPDATE reviews SET changed = 1e300", "seconds since 1970"),
         ("UPDATE reviews SET schema = '{\"columns\": 3}'", "cannot be read. Start a new review"),
         ("UPDATE reviews SET scope = '{\"a\": 3}'", "cannot be read. Start a new review"),
@@ -186,7 +192,7 @@ def test_a_review_that_cannot_be_read_leaves_the_others_on_the_list(store: RunSt
 
 
 def test_a_locked_database_is_one_sentence(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr(sqlite_file, "BUSY_MILLISECONDS", 50)
     store.close()
     with sqlite3.connect(store.workspace / "evenhand.db") as other:
         other.execute("BEGIN EXCLUSIVE")

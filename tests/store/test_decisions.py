@@ -13,6 +13,7 @@ from fairness_engine.store.notes.cohorts import MAX_COHORTS
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
+from store_cases import say_version_one
 
 WOMEN: Rule = {"column": "sex", "values": ["Female"]}
 YOUNG: Rule = {"column": "age", "low": 18, "high": 25}
@@ -101,6 +102,7 @@ def test_a_workspace_of_the_version_before_gets_the_tables(tmp_path: Path) -> No
     store = RunStore(tmp_path)
     review = store.create_review("Loans").id
     with store.engine.begin() as connection:
+        say_version_one(connection)
         for table in ("decisions", "comments", "cohorts"):
             connection.execute(text(f"DROP TABLE {table}"))
     store.close()

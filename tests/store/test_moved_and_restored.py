@@ -12,11 +12,16 @@ import pytest
 from fairness_engine.errors import RunError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
-from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import durable_transaction
 from fairness_engine.store.records import FileRole, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from store_cases import SCHEMA
+
+
+@pytest.fixture
+def database() -> None:
+    """What these tests are about is the file of SQLite."""
 
 
 def a_config(store: RunStore) -> RunConfig:
@@ -83,7 +88,7 @@ def test_what_was_committed_durably_is_on_the_disk_and_others_are_as_before(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels = []
-    with tables.durable_transaction(store.engine) as connection:
+    with durable_transaction(store.engine) as connection:
         levels.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())
     with store.engine.connect() as connection:
         levels.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())

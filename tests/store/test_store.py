@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import inspect, text, update
 
 from fairness_engine.errors import RunError, SettingError, StaleReviewError, StopReason
 from fairness_engine.events import Progress
@@ -17,11 +18,12 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store import tables
+from fairness_engine.store.environment import DATABASE_VARIABLE
 from fairness_engine.store.records import AnswersSource, FileRole, ReviewLine, ReviewTerms, RunState, UnreadableRun
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
-from store_cases import SCHEMA
+from store_cases import SCHEMA, say_version_one
 
 YOUNG = Rule(column="age", low=18, high=25)
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +97,7 @@ def test_a_review_comes_back_as_saved_and_can_be_deleted(store: RunStore) -> Non
     saved = store.save_review(
         replace(review, data_id=data.id, schema=SCHEMA, scope=scope, fit={"auc": 0.7}, stage="scope")
     )
-    assert RunStore(store.workspace).review(review.id) == saved
+    assert RunStore(store.workspace, store.url).review(review.id) == saved
     assert saved.schema == SCHEMA
     assert saved.scope == scope
     store.rename_review(review.id, "")
@@ -124,9 +126,9 @@ def test_a_save_of_an_older_state_is_refused_and_says_so(store: RunStore) -> Non
 
 def test_of_changes_made_at_once_one_is_saved_and_the_others_are_told(store: RunStore) -> None:
     program = (
-        "import sys; from dataclasses import replace; from pathlib import Path\n"
+        "import os, sys; from dataclasses import replace; from pathlib import Path\n"
         "from fairness_engine.errors import StaleReviewError; from fairness_engine.store.store import RunStore\n"
-        "store, mark = RunStore(Path(sys.argv[1])), sys.argv[3]\n"
+        "store, mark = RunStore(Path(sys.argv[1]), os.environ.get('EVENHAND_DATABASE_URL')), sys.argv[3]\n"
         "sys.stdin.readline()\n"
         "n_saved = 0\n"
         "while n_saved < 20:\n"
@@ -141,7 +143,8 @@ def test_of_changes_made_at_once_one_is_saved_and_the_others_are_told(store: Run
     review = store.create_review("Loans")
     command = [sys.executable, "-c", program, str(store.workspace), review.id]
     pipes = {"cwd": ROOT, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    programs = [subprocess.Popen([*command, mark], **pipes) for mark in "ab"]
+    environment = {**os.environ, **({} if store.url is None else {DATABASE_VARIABLE: store.url})}
+    programs = [subprocess.Popen([*command, mark], env=environment, **pipes) for mark in "ab"]
     for process in programs:
         assert process.stdin is not None
         process.stdin.write("now\n")
@@ -204,10 +207,11 @@ def test_changes_are_taken_back_one_by_one_with_fit_and_scope(store: RunStore) -
 def test_a_workspace_of_the_version_before_opens_with_its_reviews(store: RunStore) -> None:
     review = store.save_review(replace(store.create_review("Loans"), schema=SCHEMA, scope=Scope(("sex",))))
     with store.engine.begin() as connection:
+        say_version_one(connection)
         connection.execute(text("DROP TABLE review_states"))
         connection.execute(text("ALTER TABLE reviews DROP COLUMN revision"))
     store.close()
-    opened = RunStore(store.workspace)
+    opened = RunStore(store.workspace, store.url)
     kept = opened.review(review.id)
     assert (kept.schema, kept.scope, kept.revision) == (SCHEMA, Scope(("sex",)), 0)
     changed = opened.save_review(replace(kept, stage="scope"))
@@ -220,7 +224,7 @@ def test_a_workspace_of_the_version_before_opens_with_its_reviews(store: RunStor
             "created": 1.0,
             "changed": 1.0,
             "stage": "",
-            "is_deleted": 0,
+            "is_deleted": False,
         }
         columns = ", ".join(values)
         places = ", ".join(f":{name}" for name in values)
@@ -321,7 +325,7 @@ def test_a_workspace_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="must be a folder that can be written"):
         RunStore(tmp_path / "file")
-    with pytest.raises(RunError, match="must be a database"):
+    with pytest.raises(RunError, match="must name a database of PostgreSQL"):
         RunStore(tmp_path / "w", url="nonsense://")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "evenhand.db").write_bytes(b"this is no database" * 100)
@@ -331,9 +335,14 @@ def test_a_workspace_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_store_of_another_version_is_refused(store: RunStore) -> None:
     with store.engine.begin() as connection:
+        connection.execute(update(tables.alembic_version).values(version_num="0099"))
+    with pytest.raises(RunError, match=r"or earlier, got version 0099\. Use another workspace folder, or the"):
+        RunStore(store.workspace, store.url)
+    with store.engine.begin() as connection:
+        say_version_one(connection)
         connection.execute(update(tables.meta).values(value="99"))
-    with pytest.raises(RunError, match="got version 99"):
-        RunStore(store.workspace)
+    with pytest.raises(RunError, match=r"or earlier, got version 99\. Use"):
+        RunStore(store.workspace, store.url)
 
 
 def test_the_records_may_live_in_another_database(tmp_path: Path) -> None:
@@ -362,7 +371,7 @@ def test_many_threads_write_at_once(store: RunStore) -> None:
         store.claim(run_id, "here", 1, "t")
 
     def write(run_id: str) -> None:
-        own = RunStore(store.workspace)
+        own = RunStore(store.workspace, store.url)
         for i in range(50):
             own.add_progress(run_id, Progress(i, float(i), i, i))
         own.close()
@@ -470,14 +479,13 @@ def test_the_newest_run_of_each_review_is_had_at_once(store: RunStore) -> None:
 def test_a_workspace_from_before_reviews_were_archived_opens(store: RunStore) -> None:
     review = store.create_review("Loans")
     with store.engine.begin() as connection:
+        say_version_one(connection)
         connection.execute(text("ALTER TABLE reviews DROP COLUMN is_archived"))
         connection.execute(text("DROP INDEX runs_by_time"))
     store.close()
-    opened = RunStore(store.workspace)
+    opened = RunStore(store.workspace, store.url)
     assert [(line.id, line.is_archived) for line in opened.review_lines()] == [(review.id, False)]
     opened.archive_review(review.id)
     assert opened.review_lines()[0].is_archived
-    with opened.engine.connect() as connection:
-        found = connection.scalar(text("SELECT count(*) FROM sqlite_master WHERE name = 'runs_by_time'"))
-    assert found == 1
+    assert "runs_by_time" in {index["name"] for index in inspect(opened.engine).get_indexes("runs")}
     opened.close()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Engine, delete, insert
+from sqlalchemy import Engine, delete
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.codec import hold
@@ -25,6 +25,7 @@ from fairness_engine.oracle.possible_pairs import PossiblePairs, Seen
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import durable_transaction, put
 from fairness_engine.store.pairs_file import read_pairs, write_pairs
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -210,11 +211,15 @@ class PairsWriter(Writer):
     def _add_part(self, part: _Part, old: list[_Part]) -> None:
         """Enter a file, and strike those that it replaces."""
         gone = (tables.parts.c.run_id == self._run_id) & tables.parts.c.start.in_([each.start for each in old])
-        line = {"run_id": self._run_id, "start": part.start, "n_pairs": part.n_pairs, "file": part.file}
-        with (tables.durable_transaction if old else Engine.begin)(self._store.engine) as connection:
-            if old:  # their files go next, so that a power cut must not bring these lines back
-                connection.execute(delete(tables.parts).where(gone))
-            connection.execute(insert(tables.parts).values(**line))
+        key = {"run_id": self._run_id, "start": part.start}
+
+        def enter() -> None:
+            with (durable_transaction if old else Engine.begin)(self._store.engine) as connection:
+                if old:  # their files go next, so that a power cut must not bring these lines back
+                    connection.execute(delete(tables.parts).where(gone))
+                put(connection, tables.parts, key, {"n_pairs": part.n_pairs, "file": part.file})
+
+        self._store.patience.keep_trying(enter)
         kept = [each for each in self._parts if each not in old]
         self._parts = sorted([*kept, part], key=lambda each: each.start)
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Engine, Row, Table, delete, insert, select, update
+from sqlalchemy import Engine, Row, Table, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
+from fairness_engine.store.database.transactions import put
 from fairness_engine.store.records import Pin, RulePin, to_time
 
 
@@ -62,8 +63,7 @@ class PinTable:
     def _set(self, table: Table, key: dict[str, Any], note: str) -> None:
         try:
             with self.engine.begin() as connection:
-                if not connection.execute(update(table).where(_is(table, key)).values(note=note)).rowcount:
-                    connection.execute(insert(table).values(**key, note=note, created=time.time()))
+                put(connection, table, key, {"note": note}, only_new={"created": time.time()})
         except IntegrityError:
             raise RunError("A pin needs a review and a run of this workspace. Open the review again.") from None
 

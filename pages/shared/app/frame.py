@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError
+from fairness_engine.errors import EvenhandError, StoreAwayError
 from pages.shared import tables
 from pages.shared.app import closed, navigation, presenting, session, turns, wording
 from pages.shared.charts import kit
@@ -130,6 +130,8 @@ def boundary() -> Iterator[None]:
     """Turn every error inside into a sentence: the error's own, or an apology with a number found in the log."""
     try:
         yield
+    except StoreAwayError as error:  # every part of the page meets it
+        session.once(("said", "away"), partial(say, error))
     except EvenhandError as error:
         say(error)
     except Exception:  # noqa: BLE001 - the last line before the reader: nothing else may show a traceback

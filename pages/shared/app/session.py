@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
-from fairness_engine.errors import RunError, StaleReviewError
+from fairness_engine.errors import RunError, StaleReviewError, StoreAwayError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
 from fairness_engine.store.reviews import LOCAL_OWNER, UNLISTED_OWNER
 from pages.shared.app import navigation, turns
@@ -153,7 +153,7 @@ def forget_asked() -> None:
     st.session_state[_ASKED] = {}
 
 
-def _once(what: tuple[str, str], ask: Callable[[], T]) -> T:
+def once(what: tuple[str, str], ask: Callable[[], T]) -> T:
     """What the store says, asked once a rerun."""
     asked: dict[tuple[str, str], T] = st.session_state.setdefault(_ASKED, {})
     if what not in asked:
@@ -163,12 +163,12 @@ def _once(what: tuple[str, str], ask: Callable[[], T]) -> T:
 
 def runs(review_id: str) -> list[RunRecord]:
     """The runs of a review, the newest first, as they stood when this rerun first asked."""
-    return _once(("runs", review_id), lambda: store().runs(review_id))
+    return once(("runs", review_id), lambda: store().runs(review_id))
 
 
 def unreadable_runs(review_id: str) -> list[UnreadableRun]:
     """Those of a review that were changed or damaged since they were written."""
-    return _once(("unreadable", review_id), lambda: store().unreadable_runs(review_id))
+    return once(("unreadable", review_id), lambda: store().unreadable_runs(review_id))
 
 
 def _stored_review(review_id: str) -> Review:
@@ -177,7 +177,7 @@ def _stored_review(review_id: str) -> Review:
     Raises:
         RunError: there is none.
     """
-    return _once(("review", review_id), lambda: store().review(review_id))
+    return once(("review", review_id), lambda: store().review(review_id))
 
 
 # --- what is open -------------------------------------------------------------------------------
@@ -209,6 +209,8 @@ def review_to_find(ask: Callable[[], str | None]) -> str | None:
     try:
         review_id = ask()
         return review_id if review_id is not None and may_find(_stored_review(review_id)) else None
+    except StoreAwayError:  # it may be there
+        raise
     except RunError:
         return None
 
@@ -221,6 +223,8 @@ def current_review() -> Review | None:
         return None
     try:
         review = _stored_review(review_id)
+    except StoreAwayError:  # it may be there
+        raise
     except RunError:
         return None
     if not may_open(review):

@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from fairness_engine.model_process.starting.compiled_loops import Loops, compiled_folder, prepare_compiled
 from fairness_engine.model_process.starting.start import get_ready
+from fairness_engine.store.environment import DATABASE_VARIABLE
 from made_once import FOLDER_VARIABLE
 from own_cluster import Cluster, cluster
 
@@ -95,12 +96,15 @@ def postgresql() -> Iterator[Cluster]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """Where a store keeps its small records: ``None`` for SQLite in its workspace, else an empty database."""
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """Where a store keeps its small records: ``None`` for SQLite in its workspace, else an empty database, which the
+    commands and programs of the test find, too.
+    """
     if request.param == "sqlite":
         yield None
         return
     with request.getfixturevalue("postgresql").database() as url:
+        monkeypatch.setenv(DATABASE_VARIABLE, url)
         yield url
 
 

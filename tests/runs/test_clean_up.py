@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +24,9 @@ LONG_AGO = 1_000_000.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "workspace")
+def store(tmp_path: Path, database: str | None) -> Iterator[RunStore]:
+    with closing(RunStore(tmp_path / "workspace", database)) as store:
+        yield store
 
 
 def aged(store: RunStore, run_id: str, finished: float | None = LONG_AGO) -> str:

@@ -4,6 +4,8 @@ are equal.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,9 @@ from worker_cases import census_config
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "workspace")
+def store(tmp_path: Path, database: str | None) -> Iterator[RunStore]:
+    with closing(RunStore(tmp_path / "workspace", database)) as store:
+        yield store
 
 
 def retrained(store: RunStore, review_id: str | None = None, *, seed: int = 7, **settings: Any) -> str:

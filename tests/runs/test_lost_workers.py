@@ -29,8 +29,8 @@ DAY = 24 * 3600.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[RunStore]:
-    store = RunStore(tmp_path)
+def store(tmp_path: Path, database: str | None) -> Iterator[RunStore]:
+    store = RunStore(tmp_path, database)
     yield store
     store.close()
 
@@ -144,7 +144,7 @@ def test_two_servers_on_one_workspace_start_each_run_once_and_stop_each_others(
     run_ids = [store.create_run(config) for _ in range(12)]
 
     def serve() -> None:
-        own = RunStore(store.workspace)
+        own = RunStore(store.workspace, store.url)
         while any(run.state is RunState.QUEUED for run in own.runs()):
             queue.start_queued(own)
             assert sum(run.is_active and run.reserved is not None for run in own.runs()) <= 2
@@ -158,7 +158,7 @@ def test_two_servers_on_one_workspace_start_each_run_once_and_stop_each_others(
             server.result(60)
     assert sorted(started) == sorted(run_ids), "each once"
     mine = store.create_run(config)
-    other = RunStore(store.workspace)
+    other = RunStore(store.workspace, store.url)
     store.claim(mine, host_name(), os.getpid(), process_start_time(os.getpid()) or "")
     other.request_cancel(mine)
     assert store.is_cancel_requested(mine)

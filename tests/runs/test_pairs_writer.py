@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +35,9 @@ def numbered(start: int, n: int) -> Pairs:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path)
+def store(tmp_path: Path, database: str | None) -> Iterator[RunStore]:
+    with closing(RunStore(tmp_path, database)) as store:
+        yield store
 
 
 def assert_all_there(store: RunStore, run_id: str, n: int) -> None:

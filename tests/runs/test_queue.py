@@ -28,9 +28,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+def store(workspace: Path, database: str | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "2")
-    store = RunStore(workspace)
+    store = RunStore(workspace, database)
     yield store
     for run in store.runs_in(RunState.QUEUED):
         store.request_cancel(run.id)

@@ -40,8 +40,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(workspace: Path) -> Iterator[RunStore]:
-    store = RunStore(workspace)
+def store(workspace: Path, database: str | None) -> Iterator[RunStore]:
+    store = RunStore(workspace, database)
     yield store
     for run in store.runs_in(RunState.QUEUED, RunState.RUNNING):
         store.request_cancel(run.id)
@@ -258,14 +258,14 @@ def test_runs_wait_for_a_place_and_start_by_themselves(store: RunStore, monkeypa
 def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
     program = (
-        "import sys; from pathlib import Path\n"
+        "import os, sys; from pathlib import Path\n"
         "from fairness_engine.runs import queue; from fairness_engine.store.store import RunStore\n"
-        "queue.launch(RunStore(Path(sys.argv[1])), sys.argv[2])\n"
+        "queue.launch(RunStore(Path(sys.argv[1]), os.environ.get('EVENHAND_DATABASE_URL')), sys.argv[2])\n"
     )
     command = [sys.executable, "-c", program, str(store.workspace), run_id]
     subprocess.run(command, check=True, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL)
     wait_for_pairs(store, run_id)
-    found_again = RunStore(store.workspace)
+    found_again = RunStore(store.workspace, store.url)
     before = found_again.n_pairs(run_id)
     wait_for(lambda: found_again.n_pairs(run_id) > before)
     found_again.request_cancel(run_id)

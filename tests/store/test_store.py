@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -18,7 +17,6 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store import tables
-from fairness_engine.store.environment import DATABASE_VARIABLE
 from fairness_engine.store.records import AnswersSource, FileRole, ReviewLine, ReviewTerms, RunState, UnreadableRun
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -65,9 +63,10 @@ def test_a_file_that_is_kept_already_keeps_its_place_unless_it_is_damaged(store:
 
 def test_processes_that_add_one_file_at_once_all_get_the_same_place(store: RunStore) -> None:
     program = (
-        "import sys; from pathlib import Path; from fairness_engine.store.records import FileRole\n"
+        "import os, sys; from pathlib import Path; from fairness_engine.store.records import FileRole\n"
         "from fairness_engine.store.store import RunStore\n"
-        "store = RunStore(Path(sys.argv[1])); content = bytes(range(256)) * 2000\n"
+        "store = RunStore(Path(sys.argv[1]), os.environ.get('EVENHAND_DATABASE_URL'))\n"
+        "content = bytes(range(256)) * 2000\n"
         "sys.stdin.readline()\n"
         "print(*{store.add_file(content, 'd.csv', FileRole.DATA).path.stat().st_ino for _ in range(100)})"
     )
@@ -143,8 +142,7 @@ def test_of_changes_made_at_once_one_is_saved_and_the_others_are_told(store: Run
     review = store.create_review("Loans")
     command = [sys.executable, "-c", program, str(store.workspace), review.id]
     pipes = {"cwd": ROOT, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    environment = {**os.environ, **({} if store.url is None else {DATABASE_VARIABLE: store.url})}
-    programs = [subprocess.Popen([*command, mark], env=environment, **pipes) for mark in "ab"]
+    programs = [subprocess.Popen([*command, mark], **pipes) for mark in "ab"]
     for process in programs:
         assert process.stdin is not None
         process.stdin.write("now\n")

@@ -14,7 +14,6 @@ from fairness_engine.errors import MAX_MESSAGE, RunError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.store import runs as runs_of_store
-from fairness_engine.store.environment import DATABASE_VARIABLE
 from fairness_engine.store.records import FileRole, RunState
 from fairness_engine.store.store import RunStore
 from store_cases import SCHEMA
@@ -91,11 +90,7 @@ def test_one_that_waits_or_works_is_ended_so_that_it_takes_no_place(store: RunSt
     assert all("must be as it was written" in message for _, message in states)
 
 
-def test_the_list_of_runs_names_it(
-    store: RunStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if store.url is not None:
-        monkeypatch.setenv(DATABASE_VARIABLE, store.url)
+def test_the_list_of_runs_names_it(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
     whole = a_run(store)
     store.request_cancel(whole)
     damaged = a_run(store)

@@ -129,6 +129,7 @@ COMMANDS = {
     "retrain": "retrain",
     "report": "report",
     "runs": "runs",
+    "store": "store",
 }
 """Which module of ``commands`` has a command, as a function of its name beside ``<NAME>_KEYS``, the names of its JSON;
 ``<NAME>_PARTS``, where it is there, has what is known of objects in it, ``<NAME>_ACTIONS`` all names for each action.

@@ -278,6 +278,7 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
             "runs", help="list, show, cancel and verify stored runs; try the walls around a model", allow_abbrev=False
         )
     )
+    _add_store(commands.add_parser("store", help="take the store to a team's server, or back", allow_abbrev=False))
     for name, text in (others or {}).items():
         commands.add_parser(name, help=text, allow_abbrev=False)
     return parser
@@ -596,6 +597,17 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         "--without-people",
         action="store_true",
         help="no people in the report, no data and no model in the bundle: one of a pair may be real",
+    )
+    _add_output(parser.add_argument_group("workspace and output"))
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["copy"], help="copy every line of the database; files stay where they are")
+    parser.add_argument(
+        "--to",
+        choices=["server", "workspace"],
+        required=True,
+        help=f"to the database that {DATABASE_VARIABLE} names, from the workspace's own; or back",
     )
     _add_output(parser.add_argument_group("workspace and output"))
 

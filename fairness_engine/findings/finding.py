@@ -10,7 +10,7 @@ from fairness_engine.store.records import RunRecord
 MAX_CARDS = 15
 """A person who reads the top of the page in a minute reads no more."""
 MAX_KEY = 300
-"""Characters of ``Finding.key``."""
+"""Characters of ``Finding.key``, as many as the store keeps."""
 
 
 class Level(StrEnum):
@@ -116,6 +116,9 @@ class Finding:
     facts: tuple[str, ...] = ()
     weight: float = 0.0
     brief: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.key[:MAX_KEY])  # the names of many columns may be longer
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from fairness_engine.findings import evidence, groups, people, proxies, shares
 from fairness_engine.findings.evidence import Sorted, sort_runs
 from fairness_engine.findings.finding import (
     MAX_CARDS,
-    MAX_KEY,
     Action,
     Evidence,
     Figure,
@@ -117,7 +116,7 @@ def _narrowed(card: Finding, where: str) -> Finding:
     """A card of people within limits says so before anything else."""
     return replace(
         card,
-        key=f"{card.key}|{where}"[:MAX_KEY],
+        key=f"{card.key}|{where}",
         title=f"Only with {where}: {card.title}",
         sentence=f"Only with {where}: {card.sentence}",
         population=f"{card.population}, only with {where}",

@@ -7,7 +7,7 @@ import numpy as np
 from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError
 from fairness_engine.findings.evidence import Evidence
-from fairness_engine.findings.finding import MAX_KEY, Action, Figure, Finding, Level, Place, Subject, Tried
+from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
 from fairness_engine.groups.figures.report import FOUR_FIFTHS, Bounded, FigureVerdict, GroupRates, GroupTable
 from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.groups.rule_sets.mining import NO_RULE
@@ -122,7 +122,7 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
         )
     n = int(scored.n_inside[position] + scored.n_outside[position])
     return Finding(
-        key=f"rule|{who}"[:MAX_KEY],
+        key=f"rule|{who}",
         subject=Subject.GROUP,
         level=Level.RULE,
         title=f"{_capital(who)}: {100 * score:.1f} points less often {favourable}",

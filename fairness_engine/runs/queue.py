@@ -109,7 +109,7 @@ def mark_crashed(store: RunStore) -> None:
             store.give_up(run_id, START_MESSAGE)
     store.end_unreadable()
     for run in store.runs_in(RunState.RUNNING):
-        if not _is_at_work(run):
+        if not _is_at_work(store, run):
             n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs
             counts = {"n_found": n_found}
             if run.config.technique:  # of a search: whoever was found was tried
@@ -122,9 +122,12 @@ def mark_crashed(store: RunStore) -> None:
             store.give_up(run.id, START_MESSAGE)
 
 
-def _is_at_work(run: RunRecord) -> bool:
+def _is_at_work(store: RunStore, run: RunRecord) -> bool:
     if run.worker_host != host_name():
-        return _is_within(run.heard or run.created, _OTHER_HOST_SECONDS)
+        if _is_within(run.heard or run.created, _OTHER_HOST_SECONDS):
+            return True
+        started = store.server_started()  # while it was away no worker could be heard of
+        return started is not None and _is_within(started, _OTHER_HOST_SECONDS)
     return run.worker_pid is not None and process_start_time(run.worker_pid) == run.worker_born
 
 

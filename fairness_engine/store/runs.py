@@ -7,10 +7,11 @@ import itertools
 import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, Row, Select, Update, and_, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Select, Update, and_, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import EvenhandError, RunError, StopReason
@@ -314,6 +315,14 @@ class RunTable:
         can_be_mine = (here.id == run_id) & ((here.state == RunState.QUEUED.value) | is_mine)
         with self.engine.begin() as connection:
             return connection.execute(update(tables.runs).where(can_be_mine).values(**values)).rowcount == 1
+
+    @repeatable
+    def server_started(self) -> datetime | None:
+        """Since when the database's server is there: before, nobody could be heard of; ``None`` without one."""
+        if self.engine.dialect.name == "sqlite":
+            return None
+        with self.engine.connect() as connection:
+            return to_time(float(connection.scalar(text("SELECT extract(epoch FROM pg_postmaster_start_time())"))))
 
     @repeatable
     def note_heard(self, run_id: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -80,7 +81,7 @@ def test_the_wheel_holds_the_engine_the_app_and_the_samples_under_two_names(root
 
 def test_dependencies_and_version_are_written_once(root: Path, wheel: Path, tmp_path: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    assert set(project["dynamic"]) == {"version", "dependencies"}
+    assert set(project["dynamic"]) == {"version", "dependencies", "optional-dependencies"}
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     found = PathDistribution(tmp_path / f"evenhand-{__version__}.dist-info")
@@ -90,7 +91,22 @@ def test_dependencies_and_version_are_written_once(root: Path, wheel: Path, tmp_
     def plain(name: str) -> str:
         return re.split(r"[<>=]", name)[0].lower().replace("_", "-")
 
-    assert {plain(name) for name in found.requires or ()} == {plain(name) for name in wanted if name}
+    always = [name for name in found.requires or () if "extra ==" not in name]
+    assert {plain(name) for name in always} == {plain(name) for name in wanted if name}
+    of_team = [plain(name).split("[")[0] for name in found.requires or () if "extra == 'team'" in name]
+    assert "psycopg" in of_team
+
+
+def test_a_store_of_an_earlier_version_is_migrated(
+    installed: Path, root: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / "evenhand.db") as database:
+        database.executescript((root / "tests" / "store" / "version_1.sql").read_text(encoding="utf-8"))
+    database.close()
+    command = [str(installed / "python"), "-m", "fairness_engine", "runs", "list", "--workspace", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "finished" in done.stdout
 
 
 SCRIPT = """

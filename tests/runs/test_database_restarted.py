@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from fairness_engine.errors import StoreAwayError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import queue
+from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import Patience
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
@@ -123,6 +125,23 @@ def test_a_command_that_follows_a_run_waits_with_it(
     assert len(said) == 2
     queue.launch(store, store.create_run(census_config(store, budget=Budget(2_000))))  # the queue goes on
     wait_for(lambda: all(queue.refresh(store, each.id).state is RunState.FINISHED for each in store.runs()))
+
+
+def test_a_worker_elsewhere_has_a_minute_to_be_heard_of_again(
+    store: RunStore, postgresql: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, "another-machine", 1, "then")
+    long_ago = update(tables.runs).values(heard=time.time() - 300)
+    with store.engine.begin() as connection:
+        connection.execute(long_ago)
+    postgresql.stop()
+    postgresql.start()
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is RunState.RUNNING
+    monkeypatch.setattr(queue, "_OTHER_HOST_SECONDS", 0.0)  # the minute is over
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is RunState.CRASHED
 
 
 def test_neither_the_process_list_nor_the_models_process_has_the_password(store: RunStore) -> None:

@@ -76,6 +76,18 @@ def test_a_workspace_of_version_one_opens_with_all_it_holds(tmp_path: Path) -> N
     store.close()
 
 
+def test_keys_of_findings_are_no_longer_than_their_column(tmp_path: Path) -> None:
+    """SQLite does not check it; PostgreSQL would refuse the line when the store is copied there."""
+    workspace = workspace_of_version_one(tmp_path / "w")
+    with sqlite3.connect(workspace / "evenhand.db") as database:
+        for table in ("decisions", "comments"):
+            database.execute(f"UPDATE {table} SET finding = ?", ("k" * 400,))
+    database.close()
+    store = RunStore(workspace)
+    assert {len(each.finding) for each in (*store.decisions(REVIEW), *store.comments(REVIEW))} == {300}
+    store.close()
+
+
 def test_alembic_is_loaded_for_an_older_store_alone(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from fairness_engine.store.store import RunStore\n"

@@ -1,5 +1,6 @@
-"""Counts of 64 bits on PostgreSQL, where ``Integer`` ends at 2^31; SQLite's integers have 64 already. Versions of
-Evenhand before migrations refuse the store from here on.
+"""Counts of 64 bits on PostgreSQL, where ``Integer`` ends at 2^31; SQLite's integers have 64 already. Keys of findings
+no longer than their columns, which SQLite does not check. Versions of Evenhand before migrations refuse the store from
+here on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _meta = Table("meta", MetaData(), Column("key", String(40), primary_key=True), C
 
 
 def upgrade() -> None:
-    """Widen the columns, and what numbers lines."""
+    """Widen the columns, and what numbers lines; cut the keys."""
     connection = op.get_bind()
     if connection.dialect.name == "postgresql":
         for table, columns in _COUNTS.items():
@@ -33,5 +34,7 @@ def upgrade() -> None:
                 op.alter_column(table, column, type_=BigInteger())
                 if column == "id":
                     op.execute(f"ALTER SEQUENCE {table}_id_seq AS bigint")
+    op.execute("UPDATE decisions SET finding = substr(finding, 1, 300) WHERE length(finding) > 300")
+    op.execute("UPDATE comments SET finding = substr(finding, 1, 300) WHERE length(finding) > 300")
     if not connection.execute(update(_meta).where(_meta.c.key == "version").values(value="2")).rowcount:
         connection.execute(insert(_meta).values(key="version", value="2"))

@@ -10,7 +10,7 @@ from fairness_engine.errors import SettingError
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 """The folder that keeps reviews, runs and uploaded files."""
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
-"""Where the small records are, as any SQLAlchemy URL; in the workspace without it."""
+"""Where the small records are: the address of a database of PostgreSQL, or of SQLite; in the workspace without it."""
 CLUSTER_VARIABLE = "EVENHAND_CLUSTER"
 """Who works on large runs: how many processes of this machine, or the address of a Dask scheduler."""
 DEPOT_VARIABLE = "EVENHAND_DEPOT"

@@ -219,6 +219,21 @@ def test_an_account_that_may_make_no_tables_is_told_so(tmp_path: Path, postgresq
     postgresql.tell("DROP ROLE reader")
 
 
+def test_an_account_that_owns_its_database_alone_suffices(tmp_path: Path, postgresql: Cluster) -> None:
+    """As ``docs/deployment.md`` sets it up."""
+    postgresql.tell("CREATE ROLE member LOGIN PASSWORD 'p@ss:w/rd%'")
+    postgresql.tell("CREATE DATABASE members OWNER member ENCODING 'UTF8' TEMPLATE template0")
+    url = postgresql.url("members").replace(f"evenhand:{PASSWORD}", "member:p%40ss%3Aw%2Frd%25")
+    with contextlib.closing(RunStore(tmp_path, url)) as store:
+        run_id = store.create_run(a_config(store))
+        assert store.reserve(run_id, 1)
+        assert store.claim(run_id, "elsewhere", 1, "t")
+        assert store.server_started() is not None
+        assert store.finish(run_id, RunState.FINISHED)
+    postgresql.tell("DROP DATABASE members WITH (FORCE)")
+    postgresql.tell("DROP ROLE member")
+
+
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -93,8 +93,12 @@ def owners_of_active(store: RunStore) -> dict[str, tuple[str, str]]:
     query = select(runs.id, tables.reviews.c.owner, tables.reviews.c.id)
     query = query.join_from(tables.runs, tables.reviews, isouter=True)
     query = query.where(runs.state.in_([state.value for state in _ACTIVE]))
-    with store.engine.connect() as connection:
-        return {run_id: (owner or "", review_id or "") for run_id, owner, review_id in connection.execute(query)}
+
+    def ask() -> dict[str, tuple[str, str]]:
+        with store.engine.connect() as connection:
+            return {run_id: (owner or "", review_id or "") for run_id, owner, review_id in connection.execute(query)}
+
+    return store.patience.keep_trying(ask)  # a worker that ends asks it before it starts the next
 
 
 def folder_bytes(folder: Path) -> int:

@@ -23,7 +23,14 @@ from fairness_engine.store.database.migration import bring_to_head
 from fairness_engine.store.environment import DATABASE_VARIABLE
 
 _MAX_REASON = 150
-_CONNECT_SECONDS = 10
+_PATIENCE_OF_THE_NETWORK = {
+    "connect_timeout": 5,  # seconds
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+"""After how long a server counts as away that was cut off and could not say so."""
 _POOL_SECONDS = 30
 _N_KEPT = 5
 _N_MORE = 15
@@ -99,7 +106,7 @@ def _engine(address: URL) -> Engine:
         engine = create_engine(address, **as_json)
         event.listen(engine, "connect", sqlite_file.prepare_connection)
         return engine
-    usual = {"connect_timeout": _CONNECT_SECONDS, "application_name": "evenhand", "client_encoding": "utf8"}
+    usual = {"application_name": "evenhand", "client_encoding": "utf8", **_PATIENCE_OF_THE_NETWORK}
     return create_engine(
         address,
         connect_args={name: value for name, value in usual.items() if name not in address.query},

@@ -20,12 +20,12 @@ def at_once(n: int, work: Callable[..., Any], workspace: Path, url: str | None, 
         work: a function of a module; ``wait()`` lets it go on when all have come so far.
     """
     barrier = _CONTEXT.Barrier(n)
-    answers = _CONTEXT.SimpleQueue()
+    answers = _CONTEXT.Queue()
     given = (workspace, url, *arguments)
     workers = [_CONTEXT.Process(target=_do, args=(work, barrier, answers, i, given)) for i in range(n)]
     for worker in workers:
         worker.start()
-    found = dict(answers.get() for _ in workers)
+    found = dict(answers.get(timeout=_SECONDS) for _ in workers)
     for worker in workers:
         worker.join(_SECONDS)
         assert worker.exitcode == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -132,8 +134,21 @@ def test_patience_has_an_end(team: RunStore, postgresql: Cluster) -> None:
         with pytest.raises(StoreAwayError):
             team.runs()
         assert time.monotonic() - began >= 0.5
+        team.patience = Patience(600.0)
+        asked = itertools.count()
+        team.patience.is_over = lambda: next(asked) == 3  # as by an interrupt
+        with pytest.raises(StoreAwayError):
+            team.runs()
+        assert next(asked) == 4, "it was asked again until then, and not after"
     finally:
         postgresql.start()
+    assert team.runs() == []
+
+
+def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as where it is not
+    with pytest.raises(RunError, match=r"psycopg.* pip install 'evenhand\[team\]'"):
+        RunStore(tmp_path, "postgresql://name@127.0.0.1/x")
 
 
 @pytest.mark.parametrize("is_committed", [False, True])

@@ -258,6 +258,7 @@ def follow(
     """
     with interrupts_noted() as interrupts:
         display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
+        store.patience.is_over = lambda: bool(interrupts)
         return run_in_foreground(store, run_id, display, lambda: bool(interrupts), is_own=is_own)
 
 

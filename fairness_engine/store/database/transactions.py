@@ -88,6 +88,8 @@ class Patience:
     def __init__(self, max_seconds: float = 0.0, say: Callable[[str], None] = lambda _: None) -> None:
         self._max_seconds = max_seconds
         self._say = say
+        self.is_over: Callable[[], bool] = lambda: False
+        """Becomes true when nobody wants to wait any longer: the program was told to end."""
         self._since: float | None = None
         self.waited_seconds = 0.0
         """Of all times that the server was away."""
@@ -97,7 +99,7 @@ class Patience:
         between a commit and the answer to it.
 
         Raises:
-            StoreAwayError: the server did not come back in time.
+            StoreAwayError: the server did not come back in time, or while somebody waited.
         """
         pause = _FIRST_PAUSE_SECONDS
         while True:
@@ -109,7 +111,7 @@ class Patience:
                     self._since = now
                     if self._max_seconds:
                         self._say(f"{error} It is asked again for up to {self._max_seconds:.0f} seconds.")
-                if now - self._since >= self._max_seconds:
+                if now - self._since >= self._max_seconds or self.is_over():
                     raise
                 time.sleep(pause)
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairness_engine.cli.output import COMMON_KEYS, COMMON_PARTS, ExitStatus, Outcome, sentence_of
-from fairness_engine.errors import EvenhandError, ProcessError, one_sentence
+from fairness_engine.errors import EvenhandError, ProcessError, SettingError, one_sentence
 from fairness_engine.store.environment import (
     CLUSTER_VARIABLE,
     DATABASE_VARIABLE,
@@ -108,8 +108,18 @@ def _steer(options: argparse.Namespace) -> None:
     """Let the processes of the command's runs know what was said of the database and the cluster.
 
     Raises:
-        SettingError: the cluster is none.
+        SettingError: the cluster is none, or the database's address holds a password.
+        RunError: the database's address is none.
     """
+    if getattr(options, "database", None) is not None:
+        from fairness_engine.store.database.opening import read_url
+
+        address = read_url(options.database)
+        if address.password is not None or "password" in address.query:
+            raise SettingError(
+                "--database must hold no password, which whoever lists the processes would see. Put the whole address "
+                f"into {DATABASE_VARIABLE}, or the password into the file that PGPASSFILE names."
+            )
     names = {DATABASE_VARIABLE: "database", CLUSTER_VARIABLE: "cluster", DEPOT_VARIABLE: "files"}
     said = {variable: getattr(options, name, None) for variable, name in names.items()}
     os.environ.update({name: value for name, value in said.items() if value is not None})

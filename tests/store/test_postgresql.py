@@ -300,6 +300,16 @@ def test_no_error_repeats_a_password(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("where", [f"name:{PASSWORD}@127.0.0.1/x", f"127.0.0.1/x?password={PASSWORD}"])
+def test_an_option_that_a_list_of_processes_would_show_takes_no_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    assert main(["runs", "list", "--workspace", str(tmp_path), "--database", f"postgresql://{where}"]) == 2
+    said = capsys.readouterr().err
+    assert "--database must hold no password" in said
+    assert PASSWORD not in said
+
+
 def test_an_engine_says_no_password(team: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     assert PASSWORD in (team.url or "")
     assert PASSWORD not in f"{team.engine!r} {team.engine.url} {team.engine.pool!r}"

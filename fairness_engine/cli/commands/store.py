@@ -27,8 +27,8 @@ def store(options: argparse.Namespace) -> Outcome:
     url = database_url()
     if url is None:
         raise SettingError(
-            f"{DATABASE_VARIABLE} must name the database of the server, but is not set. Set it; an option would show "
-            "its password to whoever lists the processes."
+            f"{DATABASE_VARIABLE} must name the database of the server, but is not set. Set it; --database takes an "
+            "address without a password, too."
         )
     is_to_server = options.to == "server"
     if is_to_server and not (workspace / DATABASE).exists():

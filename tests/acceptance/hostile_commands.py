@@ -102,7 +102,7 @@ CASES = (
     search("test cases where nobody may write", "--junit must name a file in a folder", "--junit", "/proc/1/x"),
     search(
         "an address of a database that is none",
-        "Unrecognized arguments: --database nonsense://x. 'python -m",
+        "EVENHAND_DATABASE_URL must name a database of PostgreSQL .* got 'nonsense'",
         "--database",
         "nonsense://x",
     ),

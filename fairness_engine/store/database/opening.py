@@ -154,6 +154,7 @@ _REMEDIES = {
     "full": "Make room on the disk, then try again.",
     "o space left": "Make room on the server's disk, then try again.",
     "no such": "It was changed by another program: restore a copy, or use another workspace folder.",
+    "no column": "It was changed by another program: restore a copy, or use another workspace folder.",
     "does not exist": "It was changed by another program, or was never made: see docs/deployment.md.",
     "unable to open": "If the workspace folder was moved or renamed, start again with its new place.",
     "psycopg": "Install it: pip install 'evenhand[team]'.",

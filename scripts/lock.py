@@ -1,4 +1,4 @@
-"""Write requirements.lock, requirements-team.lock and requirements-dev.lock from the files of ranges: `make lock`.
+"""Write requirements.lock, those of the extras and requirements-dev.lock from the files of ranges: `make lock`.
 
 One lock serves every supported Python and processor: it is resolved for each of them, and refused when two differ.
 Versions already in the lock are kept where the ranges allow; `make lock UPGRADE=1` takes the newest.
@@ -58,6 +58,7 @@ def main() -> int:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", UV], check=True)
     lock("requirements.txt", "requirements.lock", upgrade)
     lock("requirements-team.txt", "requirements-team.lock", (*upgrade, "--constraint", "requirements.lock"))
+    lock("requirements-cluster.txt", "requirements-cluster.lock", (*upgrade, "--constraint", "requirements.lock"))
     lock("requirements-dev.txt", "requirements-dev.lock", (*upgrade, "--constraint", "requirements.lock"))
     return 0
 

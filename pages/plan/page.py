@@ -106,7 +106,8 @@ def _summary(plan, domain, speed, is_comparison) -> None:
         return
     counted = f"{planning.runs_text(plan)}  \n" if is_comparison else ""
     st.markdown(
-        f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)}  \n"
+        f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)} "
+        f"{planning.cluster_text(plan, speed)}  \n"
         f"Every individual is tested with {wording.count(domain.n_variants)} combinations of protected values: "
         + ("all but those that the scope leaves out." if domain.scope.excluded else "all there are in the scope.")
     )

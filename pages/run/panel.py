@@ -196,6 +196,9 @@ def _standing(record: RunRecord) -> None:
         if ending and record.n_found and record.state.value not in ("crashed", "failed"):
             st.caption(ending, width="content")
     models.say_settings(record.config)
+    counts = results_of(record).cluster
+    if counts is not None:
+        st.caption(phrases.of_cluster(counts))
     if record.is_active:
         left = what_is_left(record)
         st.progress(left.done, text=f"{wording.markdown(phrases.activity(record))} · {left.text}")

@@ -16,7 +16,7 @@ from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget
 from fairness_engine.settings import settings_of
-from fairness_engine.store.environment import max_at_work
+from fairness_engine.store.environment import cluster_address, max_at_work
 from fairness_engine.store.records import Review
 from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import wording
@@ -26,6 +26,10 @@ STRATEGY = "strategy"
 """The setting of which several values may run side by side."""
 N_DRAWN = 20_000
 """People drawn for an estimate when nobody says how many."""
+_SECONDS_TO_OPEN_THERE = 5.0
+_WORTH_SHARING_SECONDS = 20.0
+_OVERHEAD = 1.15
+"""By how much more is worked where blocks are sent to others, about (``benchmarks/cluster.md``)."""
 _SECONDS_TO_OPEN = 1.5
 """What a run costs before its first row: a process, the model's library, the data."""
 
@@ -190,6 +194,32 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
         total += expected_seconds(n_rows_to_count(domain), rows_per_second) or 0.0
     at_once = min(max_at_work(), max(1, plan.n_runs))
     return f"About {wording.duration(max(1.0, total / at_once))} with this model."
+
+
+def cluster_text(plan: Plan, rows_per_second: float | None) -> str:
+    """What a cluster would make of a plan, in words; nothing where there is none, or the speed is not known.
+
+    Args:
+        plan, rows_per_second: as in ``expected_text``.
+    """
+    address = cluster_address()
+    work = plan.budget.max_evaluations
+    if not address or not work or not rows_per_second:
+        return ""
+    seconds = work / rows_per_second
+    n_alike = len(plan.searches) * plan.n_seeds
+    if seconds < _WORTH_SHARING_SECONDS:
+        return (
+            f"The cluster would not help: a search takes {wording.duration(max(1.0, seconds))} here, and about "
+            "as long to begin there."
+        )
+    n_processes = [int(address)] if address.isdigit() else [2, 20]
+    times = (
+        f"{wording.duration(_SECONDS_TO_OPEN_THERE + _OVERHEAD * n_alike * seconds / n)} "
+        f"on {wording.counted(n, 'process', 'processes')}"
+        for n in n_processes
+    )
+    return f"With the cluster about {' or '.join(times)}."
 
 
 def estimate_seconds(domain: Domain, rows_per_second: float | None) -> float | None:

@@ -11,6 +11,7 @@ from pages.shared.app import wording
 from pages.shared.runs.kinds import CERTIFY, ENDS, SEARCH, view_of
 
 if TYPE_CHECKING:
+    from fairness_engine.cluster.counts import ClusterCounts
     from fairness_engine.measures.results import ExactCount, PlausibleCounts, Share
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
@@ -104,6 +105,22 @@ def activity(record: RunRecord) -> str:
     if record.phase in ("", "starting"):
         return "Opening the data and the model"
     return record.phase.capitalize()
+
+
+def of_cluster(counts: ClusterCounts) -> str:
+    """Who shared in a run, and what became of its blocks, as Markdown."""
+    if counts.why:
+        return f"Cluster: {wording.markdown(counts.why)}"
+    parts = [wording.counted(counts.n_workers, "process", "processes")]
+    if counts.n_unable:
+        parts.append(f"{wording.count(counts.n_unable)} could not open the model")
+    parts.append(f"{wording.counted(counts.n_done, 'block')} done")
+    if counts.n_repeated:
+        parts.append(f"{wording.count(counts.n_repeated)} asked again")
+    if counts.n_set_aside:
+        parts.append(f"{wording.count(counts.n_set_aside)} set aside")
+    page = f" · [Dask's page]({counts.dashboard})" if counts.dashboard.startswith("http") else ""
+    return f"Cluster: {', '.join(parts)}{page}"
 
 
 def ending(record: RunRecord) -> str:

@@ -9,6 +9,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.store.environment import CLUSTER_VARIABLE
 from fairness_engine.store.run_config import Distribution
 from fairness_engine.store.store import RunStore
 from pages.shared.review import planning
@@ -84,3 +85,16 @@ def test_a_technique_without_a_family_is_not_lost() -> None:
         ("baselines", ("random",)),
         ("other", ("brand-new",)),
     ]
+
+
+def test_what_a_cluster_would_make_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = plan(Budget(3_600_000))
+    assert planning.cluster_text(long, 1_000.0) == "", "there is none"
+    monkeypatch.setenv(CLUSTER_VARIABLE, "tcp://10.0.0.1:8786")
+    assert planning.cluster_text(long, 1_000.0) == (
+        "With the cluster about 34 min 35 s on 2 processes or 3 min 32 s on 20 processes."
+    )
+    monkeypatch.setenv(CLUSTER_VARIABLE, "4")
+    assert planning.cluster_text(long, 1_000.0) == "With the cluster about 17 min 20 s on 4 processes."
+    assert planning.cluster_text(long, 1_000_000.0).startswith("The cluster would not help: a search takes 3.6 s here")
+    assert planning.cluster_text(plan(Budget(None, 60)), 1_000.0) == "", "what ends by the clock takes as long"

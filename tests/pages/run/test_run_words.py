@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import run_cases
+from fairness_engine.cluster.counts import ClusterCounts
 from fairness_engine.errors import StopReason
 from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.oracle.budget import Budget
@@ -234,3 +235,14 @@ def test_rule_sets_are_left_by_their_seconds(config: RunConfig, record: RunRecor
     rules = replace(config, kind=kinds.RULES.name, technique="", settings={}, budget=Budget(None, 40.0))
     left = figures.what_is_left(replace(record, config=rules, seconds=10.0))
     assert (left.done, left.text) == (0.25, "at most 30 s")
+
+
+def test_a_cluster_says_who_shared_in_and_what_was_lost() -> None:
+    counts = ClusterCounts(n_workers=2, n_done=1_280)
+    assert phrases.of_cluster(counts) == "Cluster: 2 processes, 1\u202f280 blocks done"
+    counts = replace(counts, n_unable=1, n_repeated=3, n_set_aside=1, dashboard="http://10.0.0.1:8787/status")
+    assert phrases.of_cluster(counts) == (
+        "Cluster: 2 processes, 1 could not open the model, 1\u202f280 blocks done, 3 asked again, 1 set aside "
+        "· [Dask's page](http://10.0.0.1:8787/status)"
+    )
+    assert phrases.of_cluster(replace(counts, why="It is away")) == "Cluster: It is away"

@@ -24,7 +24,7 @@ SOCKET = "/_stcore/stream"
 UPLOADS = "/_stcore/upload_file/"
 HEALTH = "/_stcore/health"
 _MEGABYTE = 1_000_000
-_MAX_FILE_BYTES = 210 * _MEGABYTE
+_MAX_FILE_BYTES = 610 * _MEGABYTE
 """What one upload may take, with what is written around it; taken for granted where it does not say."""
 _POLL_SECONDS = 0.1
 _SECONDS_AFTER_END = 10.0
@@ -184,7 +184,7 @@ class Gate:
             return
         size = _declared(scope)
         if size > _MAX_FILE_BYTES:
-            await _answer(send, _TOO_LARGE, "A file must be at most 200 MB. Take a sample of it.")
+            await _answer(send, _TOO_LARGE, "A file must be at most 600 MB. Take a sample of it.")
             return
         deadline = time.monotonic() + self._limits.waiting_seconds
         while not self._has_room(session_id, size):

@@ -6,7 +6,7 @@ Reading is in ``table.py``, guessing a schema in ``inference.py``, what the Data
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from fairness_engine.errors import DataError
 
 _MAX_PROBLEMS = 20
 _MAX_SPELLINGS = 6
+_BLOCK_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -106,19 +107,23 @@ def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([first, second])
 
 
-def make_dataset(table: Table, schema: Schema) -> Dataset:
+def make_dataset(table: Table, schema: Schema, allocate: Callable[[tuple[int, int]], FloatArray] = np.empty) -> Dataset:
     """Encode a table; the file's columns may stand in any order, and more of them than the schema has.
 
     A row is kept out when a cell of an input or of the label is missing or outside the column's domain; the dataset
     says how many, and shows one. Rows that only miss a cell of an input are in ``incomplete``. What stands for a
     missing cell is in ``missing.py``; a spelling that the schema lists as a category is one.
 
+    Args:
+        table, schema: the file, and what its columns are.
+        allocate: makes the one large array, of a number of rows and columns; it may lie in a file.
+
     Raises:
         DataError: a column of the schema is not in the file, the label is no label, or no row is left.
     """
     check_columns(table, schema)
     outcome = find_outcome(table, schema)
-    rows, state, tallies = _encode_inputs(table, schema)
+    rows, state, tallies = _encode_inputs(table, schema, allocate)
     labels: FloatArray | None = None
     is_labelled = np.ones(table.n_rows, dtype=bool)
     if outcome is not None:
@@ -132,9 +137,10 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
     said = [*table.problems, *_say_missing(table, state, tallies, len(partly)), *_say_wrong(tallies)]
     if not len(kept):
         raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
+    more = rows[partly]
     dataset = Dataset(
         schema=schema,
-        rows=rows if len(kept) == len(rows) else rows[kept],
+        rows=_kept_in_place(rows, kept),
         labels=None,
         classes=(),
         kept=kept,
@@ -148,11 +154,26 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
     )
     if len(partly):
         their_labels = None if labels is None else labels[partly].astype(np.int64)
-        incomplete = IncompleteRows(rows[partly], their_labels, partly, _ids(table, schema.case_id, partly))
+        incomplete = IncompleteRows(more, their_labels, partly, _ids(table, schema.case_id, partly))
         dataset = replace(dataset, incomplete=incomplete)
     if outcome is None or labels is None:
         return dataset
     return _with_labels(dataset, outcome, labels[kept].astype(np.int64))
+
+
+def _kept_in_place(rows: FloatArray, kept: IntArray) -> FloatArray:
+    """The rows that are kept, moved to the front of the array: a second array of millions of rows is not always there.
+
+    Args:
+        rows: ``(n_rows, n_columns)``; what stands in it afterwards is lost.
+        kept: positions that rise ``(n_kept,)``.
+    """
+    if len(kept) < len(rows):
+        step = max(1, _BLOCK_CELLS // max(1, rows.shape[1]))
+        for start in range(0, len(kept), step):
+            chosen = kept[start : start + step]
+            rows[start : start + len(chosen)] = rows[chosen]
+    return rows[: len(kept)]
 
 
 def _ids(table: Table, name: str | None, kept: IntArray) -> Texts | None:
@@ -164,10 +185,12 @@ def _ids(table: Table, name: str | None, kept: IntArray) -> Texts | None:
     return ids
 
 
-def _encode_inputs(table: Table, schema: Schema) -> tuple[FloatArray, NDArray[np.int8], list[Tally]]:
+def _encode_inputs(
+    table: Table, schema: Schema, allocate: Callable[[tuple[int, int]], FloatArray]
+) -> tuple[FloatArray, NDArray[np.int8], list[Tally]]:
     """All rows ``(n_rows, n_columns)``, the worst state of a cell in each ``(n_rows,)``, and a tally a column."""
     columns = schema.inputs
-    rows = np.empty((table.n_rows, len(columns)))
+    rows = allocate((table.n_rows, len(columns)))
     state = np.zeros(table.n_rows, dtype=np.int8)
     tallies = []
     for position, column in enumerate(columns):
@@ -254,7 +277,7 @@ def fold_labels(table: Table, label: str) -> Table:
     frame = table.frame.copy(deep=False)
     texts = frame[label].astype(pd.StringDtype("pyarrow"))
     frame[label] = texts.str.replace(r"\.$", "", regex=True)
-    return replace(table, frame=frame, reasons=None, mapped=None, _cells={})
+    return replace(table, frame=frame, reasons=None, known=None, _cells={})
 
 
 def widen_to_data(table: Table, schema: Schema) -> Schema:

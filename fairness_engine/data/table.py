@@ -7,9 +7,10 @@ because ``None`` or ``NA`` may be a category. What cannot be one table is refuse
 from __future__ import annotations
 
 import hashlib
+import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.csv.columns import read_columns
+from fairness_engine.data.columnar.distinct import plain
+from fairness_engine.data.csv.columns import Records, read_columns
 from fairness_engine.data.csv.dialect import (
     MAX_COLUMNS,
     find_delimiter,
@@ -31,7 +33,7 @@ from fairness_engine.data.csv.dialect import (
     too_many_columns,
 )
 from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
-from fairness_engine.data.csv.numbers import Texts, find_decimal, parse_numbers
+from fairness_engine.data.csv.numbers import MAX_JUDGED, Texts, find_decimal, parse_numbers
 from fairness_engine.errors import MAX_LISTED, DataError, cut
 
 _SAMPLE_ROWS = 1_000
@@ -39,6 +41,8 @@ _SAMPLE_COLUMNS = 200
 _MAX_NAME = 300
 _MAX_NAMES_IN_A_ROW = 0.2
 """Share of the first line that may look like names when it is taken for a row."""
+_MAX_KEPT = 500_000
+"""Distinct texts of a table that are kept as strings; those of more columns are made each time they are asked for."""
 _TEXT = pd.StringDtype("pyarrow")
 
 
@@ -70,10 +74,10 @@ class Cells:
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file as read: all cells text, stripped; what is missing is ``<NA>``.
+    """A file as read: all cells text, stripped; what is missing is ``<NA>``.
 
     Args:
-        frame: one string column a column of the file, in the file's order.
+        frame: one column of texts a column of the file, in the file's order.
         name: name of the file, for messages and screens only.
         encoding, delimiter, decimal: how the file is written.
         source_hash: SHA-256 of the bytes, in hexadecimal.
@@ -81,7 +85,7 @@ class Table:
         first_line: line of the first row, counted from 1.
         lines: line of each row ``(n_rows,)`` where rows are not one line each.
         reasons: why no model takes a column as it is, by column, where that was looked at; see ``inference.py``.
-        mapped: the cells of a column, where they lie in a file; see ``csv/mapped.py``.
+        known: the columns by their distinct texts, where they were read so.
     """
 
     frame: pd.DataFrame
@@ -94,7 +98,7 @@ class Table:
     first_line: int = 2
     lines: IntArray | None = None
     reasons: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
-    mapped: Callable[[str], Cells] | None = field(default=None, repr=False, compare=False)
+    known: KnownCells | None = field(default=None, repr=False, compare=False)
     _cells: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -123,14 +127,50 @@ class Table:
         if name not in self.frame.columns:
             present = cut(", ".join(self.columns[:12]), MAX_LISTED)
             raise DataError(f"'{cut(self.name)}' must have a column '{cut(name)}', but has: {present}.")
-        if self.mapped is not None:
-            return self.mapped(name)
+        if self.known is not None:
+            return self.known(name)
         self._cells[name] = cells = _factorize(self.frame[name], self.decimal)
         return cells
 
     def forget(self) -> None:
         """Give up the cells that were looked at: they are made anew when they are asked for."""
         self._cells.clear()
+        if self.known is not None:
+            self.known.forget()
+
+
+class KnownCells:
+    """The cells of columns that were read by their distinct texts; those of few texts are kept.
+
+    Args:
+        names: of the columns.
+        cells: of the column at a position; its texts become strings, which takes time and memory.
+    """
+
+    def __init__(self, names: Sequence[str], cells: Callable[[int], Cells]) -> None:
+        self._make = cells
+        self._positions = {name: position for position, name in enumerate(names)}
+        self._lock = threading.Lock()
+        self._kept: dict[str, Cells] = {}
+        self._n_kept = 0
+
+    def __call__(self, name: str) -> Cells:
+        """The cells of a column of the table."""
+        held = self._kept.get(name)
+        if held is not None:
+            return held
+        cells = self._make(self._positions[name])
+        with self._lock:
+            if self._n_kept + len(cells.texts) <= _MAX_KEPT:
+                self._n_kept += len(cells.texts)
+                self._kept[name] = cells
+        return cells
+
+    def forget(self) -> None:
+        """Give up those that are kept."""
+        with self._lock:
+            self._kept.clear()
+            self._n_kept = 0
 
 
 def _factorize(column: Any, decimal: str) -> Cells:
@@ -154,24 +194,51 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     data = source if isinstance(source, bytes) else _read_bytes(source, name)
     refuse_other_formats(data, name)
     body, encoding, doubt = decode(data, name)
-    body, delimiter = skip_separator_line(body.rstrip(b"\r\n"))
+    digest = hashlib.sha256(data).hexdigest()
+    del data  # another text of its size may be in memory now
+    body, delimiter = skip_separator_line(body)
     n_skipped = 0 if delimiter is None else 1
     delimiter = delimiter or find_delimiter(body)
-    header, end, n_lines = split_header(body, delimiter, name)
+    header, start, n_lines = split_header(body, delimiter, name)
     if len(header) == 1:
         refuse_space_delimited(body, name)
-    columns, problems = _column_names(header, name)
-    rows = body[end:]
-    first_line = n_skipped + n_lines + 1
-    if not rows.strip(b"\r\n"):
+    names, problems = _column_names(header, name)
+    rows = Records(body, start, _end_of_lines(body), delimiter, len(names), n_skipped + n_lines + 1)
+    if rows.end <= start:
         raise DataError(f"'{name}' has column names but no rows. Add at least one row of values.")
-    texts, lines = read_columns(rows, delimiter, len(columns), first_line)
-    frame = _to_frame(texts, columns)
-    _refuse_missing_header(frame, name)
-    table = Table(frame, name, encoding, delimiter, ".", hashlib.sha256(data).hexdigest(), (), first_line, lines)
-    decimal, unclear = _find_decimal(table, body)
+    columns, lines = read_columns(rows)
+    _refuse_missing_header(columns, names, name)
+    may_hold_commas = rows.holds(b",") and (delimiter != "," or b'"' in body)
+    texts = ((column, cells.dictionary[:MAX_JUDGED]) for column, cells in zip(names, columns, strict=True))
+    decimal, unclear = find_decimal(texts) if may_hold_commas else (".", [])
     said = ([doubt] if doubt else []) + problems + unclear
-    return replace(table, decimal=decimal, problems=tuple(said), _cells=_with_decimal(table._cells, decimal))
+    found = Table(encoded_frame(names, columns), name, encoding, delimiter, decimal, digest, tuple(said))
+    return replace(found, first_line=rows.first_line, lines=lines, known=_known(names, columns, decimal))
+
+
+def _end_of_lines(body: bytes) -> int:
+    """Where a text ends without its last ends of lines."""
+    end = len(body)
+    while end and body[end - 1] in b"\r\n":
+        end -= 1
+    return end
+
+
+def encoded_frame(names: Sequence[str], columns: Sequence[pa.DictionaryArray]) -> pd.DataFrame:
+    """Columns by their distinct texts as a frame, none of them copied."""
+    frame: pd.DataFrame = pa.table(list(columns), names=list(names)).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+def _known(names: list[str], columns: list[pa.DictionaryArray], decimal: str) -> KnownCells:
+    def cells(position: int) -> Cells:
+        column = columns[position]
+        texts = column.dictionary.to_numpy(zero_copy_only=False)
+        index = plain(column.indices)
+        counts = np.bincount(index[index >= 0], minlength=len(texts))
+        return Cells(texts, index, parse_numbers(texts, decimal), counts.astype(np.int64))
+
+    return KnownCells(names, cells)
 
 
 def table_of(frame: pd.DataFrame, name: str) -> Table:
@@ -265,55 +332,39 @@ def _to_frame(texts: pa.Table, columns: list[str]) -> pd.DataFrame:
     return frame
 
 
-def _refuse_missing_header(frame: pd.DataFrame, name: str) -> None:
+def _refuse_missing_header(columns: Sequence[pa.DictionaryArray], names: Sequence[str], name: str) -> None:
     """Refuse a table whose first line is a row: labels that come up again below them, and numbers over numbers.
 
     Raises:
         DataError: with the first names read.
     """
-    looked_at = frame.columns[:_SAMPLE_COLUMNS]
-    if len(frame) < 2 or len(looked_at) < 2:
+    looked_at = names[:_SAMPLE_COLUMNS]
+    if len(columns[0]) < 2 or len(looked_at) < 2:
         return
-    head = frame.head(_SAMPLE_ROWS)
     is_number = ~np.isnan(parse_numbers(np.array(looked_at, dtype=object)))
     n_again = n_others = 0
-    for column, is_numeric in zip(looked_at, is_number, strict=True):
+    for column, cells, is_numeric in zip(looked_at, columns, is_number, strict=False):
+        head = plain(cells.indices)[:_SAMPLE_ROWS]
+        # In order of appearance: the texts of the first rows are the first texts.
+        texts = cells.dictionary[: int(head.max()) + 1].to_numpy(zero_copy_only=False)
         if is_numeric:
-            is_of_a_row = _holds_numbers(head[column])
+            is_of_a_row = bool(np.isfinite(parse_numbers(texts)).any())
         else:
-            is_of_a_row = bool((head[column] == column).fillna(value=False).any())
+            is_of_a_row = bool((texts == column).any())
             n_again += is_of_a_row
         n_others += not is_of_a_row
         if n_others > _MAX_NAMES_IN_A_ROW * len(looked_at):
             return
     if n_again:
-        raise _missing_header(name, list(looked_at))
+        raise _missing_header(name, looked_at)
 
 
-def _holds_numbers(cells: Any) -> bool:
-    texts = np.asarray(cells.dropna().unique(), dtype=object)
-    return bool(np.isfinite(parse_numbers(texts)).any())
-
-
-def _missing_header(name: str, first_line: list[str]) -> DataError:
+def _missing_header(name: str, first_line: Sequence[str]) -> DataError:
     shown = ", ".join(f"'{cut(cell, 24)}'" for cell in first_line[:4])
     return DataError(
         f"The first line of '{name}' must name the columns, but looks like a row of data ({shown}). "
         "Add a line of names at the top."
     )
-
-
-def _find_decimal(table: Table, body: bytes) -> tuple[str, list[str]]:
-    """A comma can be a decimal sign only where it does not separate cells, or where cells are quoted."""
-    if b"," not in body or (table.delimiter == "," and b'"' not in body):
-        return ".", []
-    return find_decimal((column, table.cells(column).texts) for column in table.columns)
-
-
-def _with_decimal(known: dict[str, Cells], decimal: str) -> dict[str, Cells]:
-    if decimal == ".":
-        return known
-    return {name: replace(cells, numbers=parse_numbers(cells.texts, decimal)) for name, cells in known.items()}
 
 
 _FORMULA_SIGNS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")

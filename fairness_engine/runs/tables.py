@@ -1,7 +1,8 @@
 """Reading a table in a process of its own, behind the walls of a model's: for a program that serves many people.
 
-A CSV file of 200 MB takes a reader up to 2 GB and a minute. The process that reads it has a limit of memory, and leaves
-the columns in a file that whoever asked maps (``data/csv/mapped.py``): what has been read costs it little.
+A CSV file of 600 MB takes a reader up to 2 GB and a quarter of a minute. The process that reads it has a limit of
+memory, and leaves the columns in a file that whoever asked maps (``data/csv/mapped.py``): what has been read costs it
+little.
 """
 
 from __future__ import annotations

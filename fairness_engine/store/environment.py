@@ -106,8 +106,8 @@ def max_sessions() -> int:
 
 
 def max_upload_megabytes() -> int:
-    """How many megabytes of unread uploads may be in memory: ``EVENHAND_MAX_UPLOADS_MB``, else 500."""
-    return _number(MAX_UPLOADS_VARIABLE, 500)
+    """How many megabytes of unread uploads may be in memory: ``EVENHAND_MAX_UPLOADS_MB``, else 700."""
+    return _number(MAX_UPLOADS_VARIABLE, 700)
 
 
 def _number(variable: str, usual: int) -> int:

@@ -48,7 +48,7 @@ def ask_files(review: Review) -> None:
     turn = st.session_state.setdefault("data_turn", 0)
     keys = (f"csv_{turn}", f"schema_{turn}")
     left, right = st.columns(2)
-    uploaded = left.file_uploader("CSV file", key=keys[0], help="Any common encoding and delimiter, up to 200 MB.")
+    uploaded = left.file_uploader("CSV file", key=keys[0], help="Any common encoding and delimiter, up to 600 MB.")
     uploaded_schema = right.file_uploader(
         "Schema file (optional)",
         key=keys[1],

@@ -140,13 +140,13 @@ def test_what_no_page_reads_is_given_up() -> None:
     play(scene())
 
 
-@pytest.mark.parametrize("size", [str(300 * MB), "", "many", "9" * 40])
+@pytest.mark.parametrize("size", [str(700 * MB), "", "many", "9" * 40])
 def test_a_size_that_is_too_large_or_not_said_takes_the_most_that_a_file_may(size: str) -> None:
     async def scene() -> None:
         app = Behind(Limits(9, upload_bytes=100 * MB, session_bytes=100 * MB, waiting_seconds=0))
         status, said = await app.ask("PUT", f"{gate.UPLOADS}a/f", content_length=size)
-        assert status == (413 if size.startswith("3") else 200)
-        assert ("at most 200 MB" if size.startswith("3") else "no room") in said
+        assert status == (413 if size.startswith("7") else 200)
+        assert ("at most 600 MB" if size.startswith("7") else "no room") in said
         assert app.n_seen == 0
 
     play(scene())
@@ -222,7 +222,7 @@ def test_who_calls_the_server_by_another_name_is_told_so_but_for_its_health() ->
 
 def test_the_environment_sets_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(MAX_UPLOADS_VARIABLE, raising=False)
-    assert gate.limits().upload_bytes == 500 * MB
+    assert gate.limits().upload_bytes == 700 * MB
     monkeypatch.setenv(MAX_UPLOADS_VARIABLE, "800")
     assert gate.limits().upload_bytes == 800 * MB
     for wrong in ("0", "-3", "many", "1.5", "9" * 20, "²"):

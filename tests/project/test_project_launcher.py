@@ -149,7 +149,7 @@ def test_the_shipped_settings_keep_the_app_to_itself(root: Path) -> None:
     settings = tomllib.loads((root / ".streamlit" / "config.toml").read_text())
     assert settings["server"]["address"] == "127.0.0.1"
     assert settings["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]
-    assert settings["server"]["maxUploadSize"] == 200
+    assert settings["server"]["maxUploadSize"] == 600
     assert settings["browser"]["gatherUsageStats"] is False
     assert settings["client"] == {"showErrorDetails": "none", "toolbarMode": "viewer"}
     assert settings["runner"]["postScriptGC"] is False

@@ -223,7 +223,7 @@ def test_the_comments_read_back_and_show_the_effect() -> None:
     sample = find_sample("comments")
     assert sample.text_column == "comment"
     assert Schema.read(sample.schema) == comments.SCHEMA
-    frame = read_table(sample.data).frame
+    frame = read_table(sample.data).frame.astype("string")
     critical = frame[frame["comment"].str.contains("|".join(comments.TONES["critical"][1]), regex=True)]
     planted = critical["comment"].str.contains(r"\b(?:gay|Muslim)\b", regex=True)
     is_removed = critical["moderation"] == "removed"

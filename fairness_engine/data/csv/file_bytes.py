@@ -12,7 +12,7 @@ import numpy as np
 
 from fairness_engine.errors import DataError
 
-MAX_BYTES = 200_000_000
+MAX_BYTES = 600_000_000
 
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"PK\x03\x04", "an Excel workbook or a zip archive", "Save the sheet as CSV, or unpack the archive"),

@@ -1,23 +1,22 @@
 """A table that one program has read and another maps: its columns lie in a file, and the system pages them in and out.
 
-The program that maps it holds what it looks at, not the whole: a table of 40 million cells takes it some ten megabytes.
-The file may come from a program that was misled by what it read: nothing of it is followed before it was checked.
+The program that maps it holds what it looks at, not the whole: 100 million cells take it some ten megabytes. The file
+may come from a program that was misled by what it read: nothing of it is followed before it was checked.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fairness_engine.data.columnar.distinct import plain, with_nulls
 from fairness_engine.data.csv.dialect import MAX_COLUMNS, MAX_ROWS
-from fairness_engine.data.table import Cells, Table
+from fairness_engine.data.table import Cells, KnownCells, Table, encoded_frame
 from fairness_engine.errors import DataError
 
 _FILE = "columns.arrow"
@@ -31,8 +30,6 @@ _FIELDS = pa.schema(
     ]
 )
 """A record batch of one row a column of the table; the lines of the rows are with the first, where there are any."""
-_MAX_KEPT = 500_000
-"""Distinct texts of a table that are kept as strings; those of more columns are made each time they are asked for."""
 
 
 def write_mapped(table: Table, folder: Path) -> dict[str, Any]:
@@ -43,7 +40,7 @@ def write_mapped(table: Table, folder: Path) -> dict[str, Any]:
             table.forget()
             lines = table.lines if position == 0 else None
             parts = (
-                _with_nulls(cells.index),
+                with_nulls(cells.index),
                 pa.array(cells.texts, pa.large_string()),
                 pa.array(cells.numbers),
                 pa.array(cells.counts),
@@ -62,14 +59,6 @@ def write_mapped(table: Table, folder: Path) -> dict[str, Any]:
         "problems": list(table.problems),
         "first_line": table.first_line,
     }
-
-
-def _with_nulls(index: NDArray[np.int32]) -> pa.Array:
-    """Positions of texts, -1 and null where the cell is empty."""
-    is_filled = np.packbits(index >= 0, bitorder="little")
-    n_empty = int((index < 0).sum())
-    data = pa.py_buffer(np.ascontiguousarray(index))
-    return pa.Array.from_buffers(pa.int32(), len(index), [pa.py_buffer(is_filled), data], null_count=n_empty)
 
 
 def map_table(folder: Path, facts: Mapping[str, Any], reasons: Mapping[str, str] | None = None) -> Table:
@@ -99,9 +88,8 @@ def _mapped(path: Path, facts: Mapping[str, Any], reasons: Mapping[str, str] | N
     if path.is_symlink() or not 1 <= len(names) <= MAX_COLUMNS or not 1 <= n_rows <= MAX_ROWS:
         raise ValueError
     columns = _Columns(path, len(names), n_rows)
-    frame = pa.table([columns.dictionary(i) for i in range(len(names))], names=names)
     return Table(
-        frame=frame.to_pandas(types_mapper=pd.ArrowDtype),
+        frame=encoded_frame(names, [columns.dictionary(i) for i in range(len(names))]),
         name=str(facts["name"]),
         encoding=str(facts["encoding"]),
         delimiter=str(facts["delimiter"]),
@@ -111,7 +99,7 @@ def _mapped(path: Path, facts: Mapping[str, Any], reasons: Mapping[str, str] | N
         first_line=int(facts["first_line"]),
         lines=columns.lines(),
         reasons=reasons,
-        mapped=columns.by_name(names),
+        known=KnownCells(names, columns.cells),
     )
 
 
@@ -140,7 +128,7 @@ class _Columns:
         parts = self._batch(position)
         texts = parts["texts"]
         index = parts["index"]
-        held = _plain(index)
+        held = plain(index)
         is_whole = len(index) == self._n_rows and len(texts) == len(parts["numbers"]) == len(parts["counts"])
         if not is_whole or any(parts[name].null_count for name in ("texts", "numbers", "counts", "lines")):
             raise ValueError
@@ -150,7 +138,7 @@ class _Columns:
 
     def lines(self) -> NDArray[np.int64] | None:
         """Of the rows, where they are not one line each."""
-        lines: NDArray[np.int64] = _plain(self._batch(0)["lines"])
+        lines: NDArray[np.int64] = plain(self._batch(0)["lines"])
         if len(lines) not in (0, self._n_rows):
             raise ValueError
         return lines if len(lines) else None
@@ -159,41 +147,4 @@ class _Columns:
         """A column by its distinct texts, which become strings."""
         parts = self._batch(position)
         texts = parts["texts"].to_numpy(zero_copy_only=False)
-        return Cells(texts, _plain(parts["index"]), _plain(parts["numbers"]), _plain(parts["counts"]))
-
-    def by_name(self, names: list[str]) -> MappedCells:
-        """The same by the names of the columns."""
-        return MappedCells(self, names)
-
-
-class MappedCells:
-    """The cells of a mapped table by column; those of few texts are kept."""
-
-    def __init__(self, columns: _Columns, names: list[str]) -> None:
-        self._columns = columns
-        self._positions = {name: position for position, name in enumerate(names)}
-        self._lock = threading.Lock()
-        self._kept: dict[str, Cells] = {}
-        self._n_kept = 0
-
-    def __call__(self, name: str) -> Cells:
-        """The cells of a column of the table."""
-        held = self._kept.get(name)
-        if held is not None:
-            return held
-        cells = self._columns.cells(self._positions[name])
-        with self._lock:
-            if self._n_kept + len(cells.texts) <= _MAX_KEPT:
-                self._n_kept += len(cells.texts)
-                self._kept[name] = cells
-        return cells
-
-
-def _plain(values: pa.Array) -> NDArray[Any]:
-    """The values of an array where they lie, whatever is null."""
-    data = values.buffers()[1]
-    kind = values.type.to_pandas_dtype()
-    if data is None:
-        return np.zeros(0, dtype=kind)
-    held: NDArray[Any] = np.frombuffer(data, dtype=kind)[values.offset : values.offset + len(values)]
-    return held
+        return Cells(texts, plain(parts["index"]), plain(parts["numbers"]), plain(parts["counts"]))

@@ -24,7 +24,7 @@ MISSING_IN_NUMBERS = SURELY_MISSING | spellings("missing", "proposed")
 """What stands for an empty cell in a column of numbers: these are no numbers, whatever they mean. In a column of labels
 ``none`` or ``unknown`` may well be a category."""
 
-_MAX_JUDGED = 20_000
+MAX_JUDGED = 20_000
 """Distinct texts of a column that are looked at for its decimal sign."""
 
 _PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -74,22 +74,21 @@ def _matches(cells: pa.Array, pattern: str) -> NDArray[np.bool_]:
     return matched
 
 
-def find_decimal(columns: Iterable[tuple[str, Texts]]) -> tuple[str, list[str]]:
+def find_decimal(columns: Iterable[tuple[str, pa.Array]]) -> tuple[str, list[str]]:
     """The decimal sign of a table, and a sentence for every column whose commas can be read in two ways.
 
     Args:
-        columns: name and distinct texts of every column.
+        columns: name and distinct texts of every column, ``MAX_JUDGED`` of them at most.
     """
     by_comma: list[str] = []
     by_point: list[str] = []
     unclear: list[tuple[str, str]] = []
-    for name, all_texts in columns:
-        texts = all_texts[:_MAX_JUDGED]
-        cells = pa.array(texts, pa.large_string())
-        is_like = _matches(cells, _NUMBER_LIKE)
-        if not is_like.any() or not are_among(texts[~is_like], MISSING_IN_NUMBERS).all():
+    for name, texts in columns:
+        is_like = _matches(texts, _NUMBER_LIKE)
+        others = texts.filter(pa.array(~is_like)).to_numpy(zero_copy_only=False)
+        if not is_like.any() or not are_among(others, MISSING_IN_NUMBERS).all():
             continue
-        cells = cells.filter(pa.array(is_like))
+        cells = texts.filter(pa.array(is_like))
         has_comma = _matches(cells, _DECIMAL_COMMA).any()
         has_point = _matches(cells, _DECIMAL_POINT).any()
         if has_comma != has_point:

@@ -7,6 +7,8 @@ process never takes the memory that reading takes.
 from __future__ import annotations
 
 import json
+import math
+import os
 import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from pages.shared.app.kept import Held
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairness_engine.data.dataset import Dataset
@@ -90,7 +93,7 @@ def dataset_of(table: Table, schema: Schema) -> Dataset:
 
     def make() -> Dataset:
         with st.spinner("Checking every cell …"):
-            return _in_files(make_dataset(table, schema), session.workspace())
+            return _in_files(make_dataset(table, schema, _array_in_a_file), session.workspace())
 
     return _DATASETS.get((table.source_hash, table.name, json.dumps(schema.to_json())), make)
 
@@ -144,12 +147,12 @@ def _is_small(file: StoredFile) -> bool:
 
 def _in_files(dataset: Dataset, folder: Path) -> Dataset:
     """A data set whose large arrays lie in files without a name: whoever holds on to it holds no memory that others
-    need.
+    need. Its rows were made in one.
     """
     more = dataset.incomplete
+    dataset.rows.flags.writeable = False
     return replace(
         dataset,
-        rows=_in_file(dataset.rows, folder),
         kept=_in_file(dataset.kept, folder),
         labels=None if dataset.labels is None else _in_file(dataset.labels, folder),
         incomplete=None if more is None else replace(more, rows=_in_file(more.rows, folder)),
@@ -159,22 +162,41 @@ def _in_files(dataset: Dataset, folder: Path) -> Dataset:
 def _in_file(values: NDArray[Any], folder: Path) -> NDArray[Any]:
     if values.nbytes < _LEAST_BYTES_IN_A_FILE:
         return values
+    held = _mapped(values.shape, values.dtype, folder)
+    if held is None:
+        return values
+    held[:] = values
+    held.flags.writeable = False
+    return held
+
+
+def _array_in_a_file(shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Room for the rows of a data set: a large one never stands in this process's own memory, not even while it is
+    made.
+    """
     import numpy as np
 
+    is_large = 8 * shape[0] * shape[1] >= _LEAST_BYTES_IN_A_FILE
+    held = _mapped(shape, np.dtype(np.float64), session.workspace()) if is_large else None
+    return np.empty(shape) if held is None else held
+
+
+def _mapped(shape: tuple[int, ...], kind: np.dtype[Any], folder: Path) -> NDArray[Any] | None:
+    """An array in a file without a name; ``None`` where the disk is full."""
+    import numpy as np
+
+    n_bytes = kind.itemsize * math.prod(shape)
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            np.ascontiguousarray(values).tofile(file)
-            mapped = np.memmap(file, dtype=values.dtype, mode="r", shape=values.shape)
-    except OSError:  # the disk is full
-        return values
-    return mapped.view(np.ndarray)
+            os.posix_fallocate(file.fileno(), 0, n_bytes)  # a page that finds no room later would end this process
+            return np.memmap(file, dtype=kind, mode="r+", shape=shape).view(np.ndarray)
+    except OSError:
+        return None
 
 
 def _weight_of_reading(reading: Reading) -> int:
     table = reading.table
-    if table.mapped is None:
-        return _MEMORY_A_BYTE * MAX_SMALL_BYTES
-    return 8 * table.n_rows * len(table.columns)
+    return _MEMORY_A_BYTE * MAX_SMALL_BYTES + 8 * table.n_rows * len(table.columns)
 
 
 def _weight_of_dataset(dataset: Dataset) -> int:

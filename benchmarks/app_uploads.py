@@ -134,7 +134,7 @@ class Visitor:
 
     def _note(self, message: ForwardMsg) -> None:
         element = message.delta.new_element
-        if element.WhichOneof("type") == "file_uploader" and element.file_uploader.label == "CSV file":
+        if element.WhichOneof("type") == "file_uploader" and element.file_uploader.label == "CSV or Parquet file":
             self._uploader = element.file_uploader.id
         if element.WhichOneof("type") == "alert":
             self.alerts.append(element.alert.body)

@@ -1,4 +1,4 @@
-"""A table to assess: a CSV file or a pandas data frame, and what its columns are taken for."""
+"""A table to assess: a CSV or Parquet file, or a pandas data frame, and what its columns are taken for."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def read_data(
     """Read a table, and infer what its columns are.
 
     Args:
-        source: a CSV file of any common encoding and delimiter, with a line of names; or a pandas data frame, whose
-            index is left out.
+        source: a CSV file of any common encoding and delimiter, with a line of names; a Parquet file; or a pandas
+            data frame, whose index is left out.
         label: name of the column of outcomes; ``None`` takes the one that is inferred, ``""`` none.
         favourable: the outcome that is good for the person, as the file or people write it; ``None`` guesses.
         kinds: another kind for some columns: ``"categorical"``, ``"integer"``, ``"real"``, ``"text"`` or ``"ignored"``.
@@ -119,13 +119,15 @@ def read_data(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.is_file():
-            raise DataError(f"The data must be a CSV file or a data frame, but there is no file at '{path}'.")
+            raise DataError(
+                f"The data must be a CSV or Parquet file, or a data frame, but there is no file at '{path}'."
+            )
         table = read_table(path)
     elif hasattr(source, "columns") and hasattr(source, "iloc"):
         frame = source
         table = table_of(frame, "the data frame")
     else:
-        raise DataError(f"The data must be a CSV file or a pandas data frame, got {type(source).__name__}.")
+        raise DataError(f"The data must be a CSV or Parquet file, or a pandas data frame, got {type(source).__name__}.")
     found = infer_schema(table) if schema is None else Schema.read(Path(schema))
     found = mark_missing(table, found, tuple(missing))
     if label is not None and label != found.label:

@@ -10,7 +10,6 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelCheck
 from fairness_engine.data.dataset import Dataset, make_dataset
-from fairness_engine.data.table import read_table
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share
@@ -21,6 +20,7 @@ from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN, results_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 
@@ -117,7 +117,9 @@ def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
     config = run.config
     settings = RETRAIN.settings(run.config)
     file = store.file(config.data_id)
-    dataset = make_dataset(read_table(file.path, name=file.name), config.schema.with_protected(config.scope.protected))
+    dataset = make_dataset(
+        read_stored(store.workspace, file.path, file.name), config.schema.with_protected(config.scope.protected)
+    )
     return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
 
 

@@ -19,7 +19,7 @@ from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.recorded import Source, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Column, Kind
-from fairness_engine.data.table import Table, read_table
+from fairness_engine.data.table import Table
 from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.matching import TermFinder
@@ -31,6 +31,7 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Scores, Summary, TextScores
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
@@ -101,7 +102,7 @@ def check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     result = stored_rules(store, run.id)
     settings = RULES.settings(config)
     file = store.file(config.data_id)
-    table = read_table(file.path, name=file.name)
+    table = read_stored(store.workspace, file.path, file.name)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     if config.text_column:
         return RulesCheck(tuple(check_texts(run, result, table, evaluator, rng)))

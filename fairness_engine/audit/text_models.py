@@ -14,7 +14,6 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelCheck
-from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.terms import default_terms
@@ -32,6 +31,7 @@ from fairness_engine.retraining.texts.groups import TextGroupMeter
 from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
 from fairness_engine.runs.kinds import RETRAIN, results_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
@@ -103,7 +103,7 @@ def _data(store: RunStore, run: RunRecord, settings: RetrainSettings) -> TextDat
     config = run.config
     (column,) = run.config.scope.protected
     file = store.file(config.data_id)
-    texts = make_texts(read_table(file.path, name=file.name), config.schema, column)
+    texts = make_texts(read_stored(store.workspace, file.path, file.name), config.schema, column)
     picked = () if settings.rule_set is None else stored_rules(store, settings.rule_set.run_id).attributes
     terms = settings.terms or tuple((one.name, one.labels) for one in picked) or default_terms()
     return text_data(texts, config.schema, terms, file.sha256)

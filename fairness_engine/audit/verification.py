@@ -19,7 +19,6 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.data.dataset import make_dataset
-from fairness_engine.data.table import read_table
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator
@@ -28,6 +27,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.tested import TestedPeople
 from fairness_engine.runs.kinds import CERTIFY, kind_of, results_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.worker import work
 from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
@@ -336,7 +336,7 @@ def _drawn(store: RunStore, run: RunRecord) -> FloatArray:
     if CERTIFY.settings(config).weights is Weights.UNIFORM:
         return domain.sample(n, rng)
     data = store.file(config.data_id)
-    dataset = make_dataset(read_table(data.path, name=data.name), config.schema)
+    dataset = make_dataset(read_stored(store.workspace, data.path, data.name), config.schema)
     space = make_lattice(domain, Weights.DATA, domain.roles(dataset.rows))
     low, high = (np.repeat(end, n, axis=0) for end in space.whole())
     return domain.spelled(space.rows_inside(space.draw(low, high, rng), rng))

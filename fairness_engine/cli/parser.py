@@ -286,7 +286,7 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
 
 def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True) -> None:
     group = parser.add_argument_group("what is assessed")
-    group.add_argument("--data", required=True, metavar="D.csv", help="the table")
+    group.add_argument("--data", required=True, metavar="D.csv", help="the table, a CSV or Parquet file")
     group.add_argument("--schema", metavar="S.json", help="its columns; inferred from the table when missing")
     group.add_argument(
         "--missing",

@@ -17,10 +17,11 @@ from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.links.reading import joined, parse_link
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
-from fairness_engine.data.table import Table, read_table
+from fairness_engine.data.table import Table
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
 from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
 from fairness_engine.store.records import FileRole, StoredFile
@@ -61,13 +62,14 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     data_path = Path(options.data)
     model_path = Path(options.model) if options.model else None
     if not data_path.is_file():
-        raise DataError(f"--data must name a CSV file, but there is none at {options.data}.")
+        raise DataError(f"--data must name a CSV or Parquet file, but there is none at {options.data}.")
     if model_path is not None and not model_path.is_file():
         raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
     schema = Schema.read(Path(options.schema)) if options.schema else None
     is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
     is_asked = needs_table or schema is None or is_corrected
-    table = read_table(data_path) if is_asked else None
+    store = open_store(options)
+    table = read_stored(store.workspace, data_path, data_path.name) if is_asked else None
     if schema is None:
         if table is None:  # pragma: no cover - read above
             raise DataError("The table was not read.")
@@ -83,7 +85,6 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     if options.link:
         given = [parse_link(text, schema) for text in options.link]
         schema = replace(schema, links=joined([*schema.links, *given], schema))
-    store = open_store(options)
     data = store.add_file(data_path, data_path.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
     return Request(store, data, model, schema, table)
@@ -151,7 +152,9 @@ def read_scope(
     asked = [link for link in schema.links if any(text.startswith(f"{link.protected}:") for text in options.link)]
     scope = replace(scope, links=(*scope.links, *(link for link in asked if link not in scope.links)))
     if needs_variants and options.leave_out_impossible:
-        dataset = make_dataset(table or read_table(Path(options.data)), schema)
+        data = Path(options.data)
+        workspace = options.workspace or default_workspace()
+        dataset = make_dataset(table or read_stored(workspace, data, data.name), schema)
         found = unseen_combinations(dataset.rows, dataset.schema, scope)
         scope = replace(scope, excluded=tuple(each.combination for each in found))
         if found:

@@ -106,7 +106,7 @@ def _first(table: Table, cells: Cells, which: np.ndarray[tuple[int], np.dtype[np
     if not which.any():
         return "empty cells only"
     position = int(np.argmax(which))
-    return f"'{cells.texts[position][:40]}' in line {table.line(cells.first_row(position))}"
+    return f"'{cells.texts[position][:40]}' in {table.place(cells.first_row(position))}"
 
 
 def replace_column(schema: Schema, column: Column) -> Schema:

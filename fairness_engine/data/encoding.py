@@ -116,7 +116,7 @@ def _say_wrong(table: Table, column: Column, cells: Cells, wrong: BoolArray) -> 
         return None
     n_rows = int(cells.counts[wrong].sum())
     position = int(np.argmax(wrong))
-    where = f"got '{_shorten(cells.texts[position])}' in line {table.line(cells.first_row(position))}"
+    where = f"got '{_shorten(cells.texts[position])}' in {table.place(cells.first_row(position))}"
     left_out = f"{n_rows} {'row is' if n_rows == 1 else 'rows are'} left out"
     must, remedy = _rule_and_remedy(column, float(cells.numbers[position]))
     return f"Column '{column.name}' must {must}, {where}; {left_out}. {remedy}."

@@ -91,7 +91,7 @@ def recorded_predictions(table: Table, dataset: Dataset, name: str) -> RecordedD
         shown = ", ".join(f"'{code}'" for code in outcome.codes[:6])
         raise SettingError(
             f"The predictions in '{name}' must be outcomes like those of '{outcome.name}' ({shown}), got "
-            f"'{cells.texts[i][:40]}' in line {table.line(cells.first_row(i))}. Name another column, or turn scores "
+            f"'{cells.texts[i][:40]}' in {table.place(cells.first_row(i))}. Name another column, or turn scores "
             "into outcomes."
         )
     says = np.append(position, -1)[cells.index][dataset.kept]  # the last one is the empty cell, of index -1

@@ -1,4 +1,4 @@
-"""Reading a CSV file as text, nothing interpreted: a column of numbers may hold words until a schema says what it is.
+"""Reading a table as text, nothing interpreted: a column of numbers may hold words until a schema says what it is.
 
 Reading and describing are apart because a wrong guess must be correctable without the file being read again, and
 because ``None`` or ``NA`` may be a category. What cannot be one table is refused with the line where it goes wrong.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.columnar.distinct import plain
+from fairness_engine.data.columnar.parquet import read_parquet
 from fairness_engine.data.csv.columns import Records, read_columns
 from fairness_engine.data.csv.dialect import (
     MAX_COLUMNS,
@@ -32,7 +33,7 @@ from fairness_engine.data.csv.dialect import (
     split_header,
     too_many_columns,
 )
-from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
+from fairness_engine.data.csv.file_bytes import PARQUET, decode, refuse_other_formats, refuse_size
 from fairness_engine.data.csv.numbers import MAX_JUDGED, Texts, find_decimal, parse_numbers
 from fairness_engine.errors import MAX_LISTED, DataError, cut
 
@@ -43,6 +44,7 @@ _MAX_NAMES_IN_A_ROW = 0.2
 """Share of the first line that may look like names when it is taken for a row."""
 _MAX_KEPT = 500_000
 """Distinct texts of a table that are kept as strings; those of more columns are made each time they are asked for."""
+_PARQUET = "Parquet"
 _TEXT = pd.StringDtype("pyarrow")
 
 
@@ -79,10 +81,10 @@ class Table:
     Args:
         frame: one column of texts a column of the file, in the file's order.
         name: name of the file, for messages and screens only.
-        encoding, delimiter, decimal: how the file is written.
+        encoding, delimiter, decimal: how the file is written; no delimiter where it has columns instead of lines.
         source_hash: SHA-256 of the bytes, in hexadecimal.
         problems: one sentence each.
-        first_line: line of the first row, counted from 1.
+        first_line: line of the first row, counted from 1; 1 where it has no lines.
         lines: line of each row ``(n_rows,)`` where rows are not one line each.
         reasons: why no model takes a column as it is, by column, where that was looked at; see ``inference.py``.
         known: the columns by their distinct texts, where they were read so.
@@ -110,6 +112,10 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns, in the file's order."""
         return tuple(self.frame.columns)
+
+    def place(self, row: int) -> str:
+        """Where a row stands in the file, in words: ``line 17``, or ``row 16`` of a file without lines."""
+        return f"{'line' if self.delimiter else 'row'} {self.line(row)}"
 
     def line(self, row: int) -> int:
         """The line of the file in which a row begins, counted from 1."""
@@ -181,7 +187,7 @@ def _factorize(column: Any, decimal: str) -> Cells:
 
 
 def read_table(source: Path | bytes, name: str | None = None) -> Table:
-    """Read a CSV file: any common encoding and delimiter, every cell as stripped text.
+    """Read a CSV file of any common encoding and delimiter, or a Parquet file: every cell as stripped text.
 
     Args:
         source: the file, or its bytes (an upload).
@@ -193,8 +199,13 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     name = name or (source.name if isinstance(source, Path) else "the file")
     data = source if isinstance(source, bytes) else _read_bytes(source, name)
     refuse_other_formats(data, name)
-    body, encoding, doubt = decode(data, name)
     digest = hashlib.sha256(data).hexdigest()
+    if data.startswith(PARQUET):
+        names, columns = read_parquet(data, name)
+        names, problems = _column_names([each.strip() for each in names], name, is_line=False)
+        found = Table(encoded_frame(names, columns), name, _PARQUET, "", ".", digest, tuple(problems), first_line=1)
+        return replace(found, known=_known(names, columns, "."))
+    body, encoding, doubt = decode(data, name)
     del data  # another text of its size may be in memory now
     body, delimiter = skip_separator_line(body)
     n_skipped = 0 if delimiter is None else 1
@@ -271,9 +282,15 @@ def _read_bytes(path: Path, name: str) -> bytes:
         raise DataError(f"'{name}' cannot be read: {error.strerror}. Check the path and try again.") from None
 
 
-def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
-    """Names for all columns, unique; a column without a name gets one, and that is said."""
-    if all(_is_number(cell) for cell in header):
+def _column_names(header: list[str], name: str, *, is_line: bool = True) -> tuple[list[str], list[str]]:
+    """Names for all columns, unique; a column without a name gets one, and that is said.
+
+    Args:
+        header: the names, stripped.
+        name: of the file.
+        is_line: they stood in a line, which may be a row of data.
+    """
+    if is_line and all(_is_number(cell) for cell in header):
         raise _missing_header(name, header)
     columns = []
     problems = []
@@ -288,7 +305,7 @@ def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
             "Shorten it."
         )
     twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice and _is_number(twice[0]):
+    if is_line and twice and _is_number(twice[0]):
         raise _missing_header(name, header)
     if twice:
         places = [str(i) for i, column in enumerate(columns, start=1) if column == twice[0]]

@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairness_engine.data.csv.file_bytes import PARQUET
 from fairness_engine.data.csv.mapped import map_table
 from fairness_engine.data.schema import Schema
-from fairness_engine.data.table import Table
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, ProcessError, SchemaError, breach
 from fairness_engine.model_process.process import ModelProcess
-from fairness_engine.store.records import StoredFile
 
 MAX_MEMORY_BYTES = 5 << 30
 """Of addresses: what the largest table takes, and what a forked process has before it begins."""
 MAX_SECONDS = 300.0
+MAX_BYTES_HERE = 20_000_000
+"""Of a CSV file that is read in the process of a command: it takes half a second and 100 MB."""
 _MAX_AT_ONCE = 2
 _MAX_REASON = 100
 _MAX_REFUSAL = 300
@@ -54,27 +56,61 @@ class Reading:
         return self.inferred
 
 
-def read_apart(workspace: Path, file: StoredFile, *, reasons: Mapping[str, str] | None = None) -> Reading:
-    """Read a CSV file of the store in a process of its own; several at once wait for one another.
+def read_stored(workspace: Path, path: Path, name: str) -> Table:
+    """Read a table, not described: a CSV file that is not large here, anything else in a process of its own.
+
+    Args:
+        workspace: where that process has its scratch folder.
+        path: of the file.
+        name: what messages call it.
+
+    Raises:
+        DataError: as ``read_apart`` and ``read_table`` do.
+    """
+    try:
+        is_text = path.stat().st_size <= MAX_BYTES_HERE and not is_parquet(path)
+    except OSError:
+        is_text = True  # the reader says it
+    if is_text:
+        return read_table(path, name)
+    return read_apart(workspace, path, name, is_described=False).table
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as a Parquet file does.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
+
+
+def read_apart(
+    workspace: Path, path: Path, name: str, *, reasons: Mapping[str, str] | None = None, is_described: bool = True
+) -> Reading:
+    """Read a file in a process of its own; several at once wait for one another.
 
     Args:
         workspace: where its scratch folder lies.
-        file: what to read.
-        reasons: of ``Table``, where they are known: then it is not described.
+        path: of the file.
+        name: what messages call it.
+        reasons: of ``Table``, where they are known.
+        is_described: whether a description is asked for.
 
     Raises:
         DataError: the file is no table that can be used, or takes too much memory or time to read.
     """
     with _places:
-        process = _Reader(workspace, [file.path], None)
+        process = _Reader(workspace, [path], None)
         try:
             process.greet()
-            asked = {"path": str(file.path), "name": file.name, "is_described": reasons is None}
+            asked = {"path": str(path), "name": name, "is_described": is_described}
             reply = process.ask("read_table", MAX_SECONDS, table={**asked, "max_memory_bytes": MAX_MEMORY_BYTES})
-            return process.reading(reply, reasons)
+            return process.reading(reply, reasons, is_described=is_described)
         except ProcessError as error:
             raise DataError(
-                f"'{file.name}' must be a table that can be read in {MAX_SECONDS / 60:.0f} minutes and "
+                f"'{name}' must be a table that can be read in {MAX_SECONDS / 60:.0f} minutes and "
                 f"{MAX_MEMORY_BYTES >> 30} GB, but its reading was ended. {error} Leave columns out, or take a sample "
                 "of the rows."
             ) from None
@@ -85,7 +121,7 @@ def read_apart(workspace: Path, file: StoredFile, *, reasons: Mapping[str, str] 
 class _Reader(ModelProcess):
     """The process that reads one table."""
 
-    def reading(self, reply: Mapping[str, Any], reasons: Mapping[str, str] | None) -> Reading:
+    def reading(self, reply: Mapping[str, Any], reasons: Mapping[str, str] | None, *, is_described: bool) -> Reading:
         """What it has read; it is ended, so that nobody writes to what is mapped.
 
         Raises:
@@ -96,7 +132,7 @@ class _Reader(ModelProcess):
         try:
             described = reply.get("schema")
             inferred = None if described is None else Schema.from_json(described)
-            known = _reasons(reply.get("reasons")) if reasons is None else reasons
+            known = _reasons(reply.get("reasons")) if is_described else reasons
             table = map_table(self._scratch, reply, known)
         except (DataError, SchemaError):
             raise breach("it sent a table that is none") from None

@@ -1,4 +1,4 @@
-"""Data: a CSV file, what its columns are, and how large its groups are."""
+"""Data: a table, what its columns are, and how large its groups are."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ frame.heading("Data", "Drop a table of people or cases, and check what each colu
 review = entry.require(navigation.DATA)
 if review.data_id is None or review.schema is None:
     upload.ask_files(review)
-    st.info("Drop a CSV file with one row a person or case, with a line of column names at the top.")
+    st.info("Drop a CSV file with one row a person or case, with a line of column names at the top, or a Parquet file.")
     st.stop()
 
 group_rows.draw(review)

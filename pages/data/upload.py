@@ -48,7 +48,9 @@ def ask_files(review: Review) -> None:
     turn = st.session_state.setdefault("data_turn", 0)
     keys = (f"csv_{turn}", f"schema_{turn}")
     left, right = st.columns(2)
-    uploaded = left.file_uploader("CSV file", key=keys[0], help="Any common encoding and delimiter, up to 600 MB.")
+    uploaded = left.file_uploader(
+        "CSV or Parquet file", key=keys[0], help="CSV of any common encoding and delimiter; up to 600 MB."
+    )
     uploaded_schema = right.file_uploader(
         "Schema file (optional)",
         key=keys[1],
@@ -99,10 +101,11 @@ def rows_in_words(dataset: Dataset | None, fit: Mapping[str, Any] | None) -> str
 def show_facts(table: Table, dataset: Dataset | None, fit: Mapping[str, Any] | None = None) -> None:
     """Size and form of the file, and its problems in sentences."""
     delimiter = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(table.delimiter, table.delimiter)
+    form = f"separated by {delimiter}, {table.encoding}" if delimiter else table.encoding
     used = rows_in_words(dataset, fit)
     st.markdown(
         f"**{wording.markdown(table.name)}**: {wording.counted(table.n_rows, 'row')}{used}, "
-        f"{wording.counted(len(table.columns), 'column')}; separated by {delimiter}, {wording.markdown(table.encoding)}"
+        f"{wording.counted(len(table.columns), 'column')}; {wording.markdown(form)}"
         f"{', decimal comma' if table.decimal == ',' else ''}."
     )
     problems = dataset.problems if dataset is not None else table.problems

@@ -62,7 +62,9 @@ CASES = (
     Case("a pickle", holds(b"\x80\x04\x95abc"), "pickle"),
     Case("a page of the web", holds(b"<!DOCTYPE html><html><body>Sign in</body></html>"), "web page"),
     Case("JSON", holds(b'[{"sex": 1}]'), "JSON"),
-    Case("compressed", holds(gzip.compress(HEAD)), "'people.csv' must be a CSV file, but is a gzip archive."),
+    Case(
+        "compressed", holds(gzip.compress(HEAD)), "'people.csv' must be a CSV or Parquet file, but is a gzip archive."
+    ),
     Case("a NUL", rows("1,30,\0,1,yes"), "NUL"),
     Case("a quote that never ends", rows('1,30,"2,1,yes'), "quot"),
     Case("names twice", holds(b"sex,sex,age\n1,1,30\n"), "sex"),

@@ -64,7 +64,7 @@ def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:
 def test_from_files_to_a_saved_scope(app: AppPage, app_server: AppServer) -> None:
     new_review(app, "Credit, by hand")
     app.upload("Schema file (optional)", SAMPLE.schema)
-    app.upload("CSV file", SAMPLE.data)
+    app.upload("CSV or Parquet file", SAMPLE.data)
     app.expect_text("Rows by age")
     app.expect_no_exception()
     app.screenshot("data")
@@ -89,7 +89,7 @@ def test_from_files_to_a_saved_scope(app: AppPage, app_server: AppServer) -> Non
 
 def test_a_range_is_corrected_in_place_and_a_wrong_one_explained(app: AppPage, app_server: AppServer) -> None:
     new_review(app, "Corrections")
-    app.upload("CSV file", SAMPLE.data)
+    app.upload("CSV or Parquet file", SAMPLE.data)
     schema = open_review(app_server, app).schema
     assert schema is not None
     names = [column.name for column in schema.columns]
@@ -111,7 +111,7 @@ def test_a_range_is_corrected_in_place_and_a_wrong_one_explained(app: AppPage, a
 
 def test_a_type_is_corrected_in_place(app: AppPage, app_server: AppServer) -> None:
     new_review(app, "Types")
-    app.upload("CSV file", SAMPLE.data)
+    app.upload("CSV or Parquet file", SAMPLE.data)
     schema = open_review(app_server, app).schema
     assert schema is not None
     edit_cell(app, [column.name for column in schema.columns].index("duration_months"), TYPE_X, "Real")
@@ -127,7 +127,7 @@ def test_a_hostile_file_is_shown_as_text(app: AppPage, tmp_path: Path) -> None:
     lines = [f"{('Female', name)[i % 2]},{20 + i % 9},{('no', 'yes')[i % 3 // 2]}" for i in range(60)]
     path.write_text("\n".join([f'sex,"{name}",outcome', *lines]))
     new_review(app, "http://evil.example/x www.evil.example **b** me@evil.example")
-    app.upload("CSV file", path)
+    app.upload("CSV or Parquet file", path)
     app.expect_text("Rows by sex")
     assert app.page.title() == "Data · Evenhand"
     assert app.page.locator("img[src='x']").count() == 0
@@ -140,10 +140,10 @@ def test_bad_files_leave_the_page_alive(app: AppPage, app_server: AppServer, tmp
     new_review(app, "Bad files")
     bad = tmp_path / "sheet.csv"
     bad.write_bytes(b"PK\x03\x04" + bytes(200))
-    app.upload("CSV file", bad)
+    app.upload("CSV or Parquet file", bad)
     app.expect_text("Excel workbook")
     app.reload()
-    app.upload("CSV file", SAMPLE.data)
+    app.upload("CSV or Parquet file", SAMPLE.data)
     app.expect_text("Rows by")
     app.click_button("Confirm: “granted” is good for the person")
     app.click_button("Go on to the model")
@@ -168,7 +168,7 @@ def test_a_deep_link_is_the_first_request(fresh_server: AppServer, open_page: ob
 def test_published_network_and_its_data(app: AppPage, app_server: AppServer, shared: Path) -> None:
     new_review(app, "Adult, AC-1")
     app.upload("Schema file (optional)", shared / "data/peer/adult__fairify_fairquant.schema.json")
-    app.upload("CSV file", shared / "data/peer/adult__fairify_fairquant.csv")
+    app.upload("CSV or Parquet file", shared / "data/peer/adult__fairify_fairquant.csv")
     app.expect_text("Rows by sex")
     app.click_button("Go on to the model")
     app.upload("Model file", shared / "models/fairify/AC-1.h5")
@@ -185,7 +185,7 @@ def test_published_network_and_its_data(app: AppPage, app_server: AppServer, sha
 @pytest.mark.shared
 def test_a_census_file_as_downloaded(app: AppPage, app_server: AppServer, shared: Path) -> None:
     new_review(app, "Adult, raw")
-    app.upload("CSV file", shared / "data/raw/adult/data.csv")
+    app.upload("CSV or Parquet file", shared / "data/raw/adult/data.csv")
     app.expect_text("48 842 rows".replace(" ", "\u202f", 1))
     schema = open_review(app_server, app).schema
     assert schema is not None

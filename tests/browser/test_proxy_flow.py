@@ -205,7 +205,7 @@ def test_a_file_is_taken_and_read_through_the_proxy(proxy: Proxy, secure_context
     tab.fill("Name", "Credit", within=tab.page.get_by_test_id("stPopoverBody"))
     tab.page.wait_for_url("**/data?review=*")
     tab.wait_until_at_rest()
-    tab.upload("CSV file", root / "sample_data" / "credit.csv")
+    tab.upload("CSV or Parquet file", root / "sample_data" / "credit.csv")
     tab.expect_text("First rows")
     tab.expect_no_exception()
     assert said == []

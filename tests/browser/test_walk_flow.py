@@ -54,7 +54,7 @@ def walk(app: AppPage, files: Files, preset: str) -> Path:
     new_review(app, files.name)
     if files.schema is not None:
         app.upload("Schema file (optional)", files.schema)
-    app.upload("CSV file", files.data)
+    app.upload("CSV or Parquet file", files.data)
     app.expect_text("Rows by")
     confirm = app.page.get_by_role("button", name=re.compile("Confirm: ")).first
     if confirm.count():

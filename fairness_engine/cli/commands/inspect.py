@@ -15,7 +15,6 @@ from fairness_engine.data.inference import why_left_out
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.data.missing import find_spellings, say_proposed
 from fairness_engine.data.summary import describe_columns
-from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError, InputError, SettingError
 from fairness_engine.measures.plausibility.link_candidates import find_links
 from fairness_engine.model_process.pool import Evaluator
@@ -23,6 +22,7 @@ from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.run_config import installed_versions
 
 INSPECT_KEYS = (
@@ -66,8 +66,8 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "stop_reason": None,
         "run_id": None,
         "versions": installed_versions(),
-        "rows": len(table.frame),
-        "columns": len(table.frame.columns),
+        "rows": table.n_rows,
+        "columns": len(table.columns),
         "rows_used": len(dataset.rows),
         "problems": [*problems, *warnings],
         "missing": {name: dict(spellings) for name, spellings in dataset.missing.items()},
@@ -172,10 +172,14 @@ def known_answers(assessed: Request, options: argparse.Namespace) -> KnownAnswer
     if assessed.table is None:  # pragma: no cover - asked for above
         raise DataError("The table was not read.")
     if Path(named).is_file():
-        return answers_in_file(read_table(Path(named)), assessed.table, assessed.schema)
+        return answers_in_file(
+            read_stored(assessed.store.workspace, Path(named), Path(named).name), assessed.table, assessed.schema
+        )
     if named in assessed.table.columns:
         return answers_in_column(assessed.table, assessed.schema, named)
-    raise DataError(f"--known-answers must name a CSV file or a column of --data, but there is neither at {named}.")
+    raise DataError(
+        f"--known-answers must name a CSV or Parquet file or a column of --data, but there is neither at {named}."
+    )
 
 
 def _why_not_certifiable(asked: Held, evaluator: Evaluator) -> str | None:

@@ -13,6 +13,8 @@ import numpy as np
 from fairness_engine.errors import DataError
 
 MAX_BYTES = 600_000_000
+PARQUET = b"PAR1"
+"""What a Parquet file begins with."""
 
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"PK\x03\x04", "an Excel workbook or a zip archive", "Save the sheet as CSV, or unpack the archive"),
@@ -24,7 +26,7 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "Unpack it"),
     (b"Rar!", "a RAR archive", "Unpack it"),
     (b"%PDF", "a PDF document", "Export the table as CSV"),
-    (b"PAR1", "a Parquet file", "Export it as CSV"),
+    (b"PARE", "an encrypted Parquet file", "Write it without encryption"),
     (b"\x89HDF", "an HDF5 file (perhaps a model)", "Drop a model on the Model page, and a CSV here"),
     (b"\x89PNG", "a picture", "Export the table as CSV"),
     (b"\xff\xd8\xff", "a picture", "Export the table as CSV"),
@@ -51,7 +53,7 @@ def refuse_size(n_bytes: int, name: str) -> None:
     """
     if n_bytes > MAX_BYTES:
         raise DataError(
-            f"A CSV file must be at most {MAX_BYTES // 1_000_000} MB, '{name}' has {n_bytes / 1e6:.0f} MB. "
+            f"A table must be a file of at most {MAX_BYTES // 1_000_000} MB, '{name}' has {n_bytes / 1e6:.0f} MB. "
             "Take a sample of its rows, or leave columns out."
         )
 
@@ -65,15 +67,16 @@ def refuse_other_formats(data: bytes, name: str) -> None:
     refuse_size(len(data), name)
     for signature, what, remedy in _SIGNATURES:
         if data.startswith(signature):
-            raise DataError(f"'{name}' must be a CSV file, but is {what}. {remedy} and try again with the CSV file.")
+            raise DataError(f"'{name}' must be a CSV or Parquet file, but is {what}. {remedy} and try again.")
     head = data[:1024].removeprefix(b"\xef\xbb\xbf")
     if _MARKUP.match(head):
         raise DataError(
-            f"'{name}' must be a CSV file, but is a web page (HTML or XML). Download the table itself as CSV."
+            f"'{name}' must be a CSV or Parquet file, but is a web page (HTML or XML). Download the table itself."
         )
     if _JSON.match(head):
         raise DataError(
-            f"'{name}' must be a CSV file, but is JSON. Export the table as CSV; a schema goes to its own place."
+            f"'{name}' must be a CSV or Parquet file, but is JSON. Export the table as CSV; a schema goes to its own "
+            "place."
         )
 
 

@@ -95,7 +95,7 @@ def _distribution(data: FileEntry, contents: Contents) -> dict[str, Any]:
         "name": data.name,
         "contentUrl": where,
         "contentSize": f"{data.n_bytes} B",
-        "encodingFormat": "text/csv",
+        "encodingFormat": "application/vnd.apache.parquet" if data.name.lower().endswith(".parquet") else "text/csv",
         "sha256": data.sha256,
     }
 

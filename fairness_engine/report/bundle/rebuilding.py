@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from fairness_engine.audit.verification import Check, look
 from fairness_engine.certification.partition.partition_tree import read_tree
 from fairness_engine.certification.partition.validation import check_space, stored_certificates
-from fairness_engine.data.table import read_table
 from fairness_engine.errors import EvenhandError, RunError, cut
 from fairness_engine.groups.rule_sets.result import read_checked, read_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -37,6 +36,7 @@ from fairness_engine.report.bundle.run_content import PartEntry, put_run
 from fairness_engine.report.bundle.run_files import limit_of, rule_set_lines
 from fairness_engine.report.bundle.tables import Batch, PeopleTables, pair_numbers
 from fairness_engine.runs.kinds import kind_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, asked_attributes, stored_rules
@@ -213,7 +213,7 @@ def _people_of_data(store: RunStore, bundled: BundledRun) -> PeopleOfData | None
     """Those of a run's data; ``None`` where it cannot be read."""
     with suppress(EvenhandError, OSError):
         file = store.file(bundled.config.data_id)
-        return PeopleOfData(read_table(file.path, file.name), bundled.config)
+        return PeopleOfData(read_stored(store.workspace, file.path, file.name), bundled.config)
     return None
 
 

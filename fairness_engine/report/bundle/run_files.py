@@ -15,7 +15,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray
 from fairness_engine.codec import encode
-from fairness_engine.data.table import Table, read_table
+from fairness_engine.data.table import Table
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
@@ -33,6 +33,7 @@ from fairness_engine.report.bundle.people import PeopleOfData, tells_people
 from fairness_engine.report.bundle.run_content import RunContent, run_content
 from fairness_engine.report.bundle.tables import Batch, PeopleTables
 from fairness_engine.runs.kinds import kind_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE, stored_tree, stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
@@ -166,7 +167,7 @@ class RunWriter:
             if self._table[0] != data_id:
                 self._table = (data_id, None)
                 file = self._store.file(data_id)
-                self._table = (data_id, read_table(file.path, file.name))
+                self._table = (data_id, read_stored(self._store.workspace, file.path, file.name))
             table = self._table[1]
             return None if table is None else PeopleOfData(table, run.config)
         return None

@@ -15,10 +15,11 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
-from fairness_engine.data.table import export_text, read_table
+from fairness_engine.data.table import export_text
 from fairness_engine.errors import SettingError
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import results_of
+from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.store import RunStore
 from fairness_engine.store.whole_files import exported_file
 
@@ -93,7 +94,7 @@ def case_ids(store: RunStore, run_id: str, schema: Schema) -> CaseIds | None:
     if schema.case_id is None:
         return None
     data = store.file(store.run(run_id).config.data_id)
-    dataset = make_dataset(read_table(data.path, data.name), schema)
+    dataset = make_dataset(read_stored(store.workspace, data.path, data.name), schema)
     return None if dataset.ids is None else CaseIds(dataset)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -213,7 +214,9 @@ def fold_and_keep(review: Review, table: Table) -> Review:
     folded = fold_labels(table, schema.label)
     content = folded.frame.to_csv(index=False).encode("utf-8")
     corrected = replace(change_label(folded, schema, schema.label), favourable=_folded(schema.favourable))
-    return keep_data(review, session.keep_file(content, f"folded {table.name}", FileRole.DATA), corrected)
+    return keep_data(
+        review, session.keep_file(content, f"folded {PurePath(table.name).stem}.csv", FileRole.DATA), corrected
+    )
 
 
 def _folded(favourable: Value | None) -> Value | None:

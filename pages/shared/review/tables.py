@@ -52,7 +52,7 @@ _LEAST_BYTES_IN_A_FILE = 4_000_000
 
 
 def reading_of(file: StoredFile) -> Reading:
-    """A stored CSV file as read, with its description where it was read for the first time.
+    """A stored file as read, with its description where it was read for the first time.
 
     Raises:
         DataError: it is no table that can be used.
@@ -61,7 +61,7 @@ def reading_of(file: StoredFile) -> Reading:
 
 
 def table_of(file: StoredFile) -> Table:
-    """A stored CSV file as text.
+    """A stored file as text.
 
     Raises:
         DataError: it is no table that can be used.
@@ -70,7 +70,7 @@ def table_of(file: StoredFile) -> Table:
 
 
 def describe(file: StoredFile) -> Schema:
-    """A first description of a stored CSV file.
+    """A first description of a stored file.
 
     Raises:
         SchemaError: no column is left that a model could take.
@@ -128,16 +128,21 @@ def _read(file: StoredFile) -> Reading:
     store = session.store()
     note = store.note(_REASONS, file.sha256)
     with st.spinner("Reading the file …", show_time=True), turns.left():
-        reading = read_apart(store.workspace, file, reasons=json.loads(note) if note else None)
+        known = json.loads(note) if note else None
+        reading = read_apart(store.workspace, file.path, file.name, reasons=known, is_described=known is None)
     if not note and reading.table.reasons is not None:
         store.keep_note(_REASONS, file.sha256, json.dumps(dict(reading.table.reasons)))
     return reading
 
 
 def _is_small(file: StoredFile) -> bool:
+    from fairness_engine.runs.tables import is_parquet
+
     if file.n_bytes > MAX_SMALL_BYTES:
         return False
     try:
+        if is_parquet(file.path):
+            return False  # nobody knows what it takes before it was unpacked
         with file.path.open("rb") as opened:
             head = opened.readline(MAX_SMALL_BYTES)
     except OSError:

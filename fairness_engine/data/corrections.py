@@ -52,7 +52,7 @@ def change_kind(table: Table, schema: Schema, name: str, kind: Kind) -> Schema:
 
 def find_column(schema: Schema, name: str) -> Column | None:
     """The schema's column of that name, whatever its kind."""
-    return next((column for column in schema.columns if column.name == name), None)
+    return schema.by_name.get(name)
 
 
 def left_out(column: Column) -> Column:

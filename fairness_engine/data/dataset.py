@@ -28,6 +28,7 @@ from fairness_engine.errors import DataError
 _MAX_PROBLEMS = 20
 _MAX_SPELLINGS = 6
 _BLOCK_CELLS = 1_000_000
+_BLOCK_COLUMNS = 32
 
 
 @dataclass(frozen=True)
@@ -191,11 +192,16 @@ def _encode_inputs(
     """All rows ``(n_rows, n_columns)``, the worst state of a cell in each ``(n_rows,)``, and a tally a column."""
     columns = schema.inputs
     rows = allocate((table.n_rows, len(columns)))
+    step = max(1, min(_BLOCK_COLUMNS, _BLOCK_CELLS // max(1, table.n_rows)))
+    block = np.empty((table.n_rows, step))  # written together: a cell here and there is a page of memory each
     state = np.zeros(table.n_rows, dtype=np.int8)
     tallies = []
     for position, column in enumerate(columns):
         encoded, tally = encode_column(table, column)
-        rows[:, position] = encoded.content
+        block[:, position % step] = encoded.content
+        if position % step == step - 1 or position == len(columns) - 1:
+            start = position - position % step
+            rows[:, start : position + 1] = block[:, : position + 1 - start]
         np.maximum(state, encoded.state, out=state)
         tallies.append(tally)
     return rows, state, tallies
@@ -304,6 +310,8 @@ def _with_range(cells: Cells, column: Column) -> Column:
 
 def _with_unseen(cells: Cells, column: Column) -> Column:
     _, _, wrong = positions_of(cells, column)
+    if not wrong.any():
+        return column
     chosen = wrong & np.isfinite(cells.numbers) if has_number_codes(column) else wrong
     unseen = replace(cells, texts=cells.texts[chosen], numbers=cells.numbers[chosen], counts=cells.counts[chosen])
     new: tuple[Value, ...] = codes_of(unseen) if has_number_codes(column) else tuple(sorted(unseen.texts))

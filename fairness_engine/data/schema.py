@@ -323,6 +323,15 @@ class Schema:
         return tuple(column.name for column in self.inputs)
 
     @cached_property
+    def by_name(self) -> Mapping[str, Column]:
+        """All columns, whatever their kind."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    @cached_property
     def as_model_sees(self) -> tuple[Any, ...]:
         """What of it a model, and what is said of one, depend on."""
         texts = tuple(column.name for column in self.columns if column.kind is Kind.TEXT and column.name != self.label)
@@ -335,8 +344,8 @@ class Schema:
             SchemaError: there is no such input.
         """
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._positions[name]
+        except KeyError:
             known = cut(", ".join(self.names[:12]), MAX_LISTED) or "none"
             remedy = "It is the label: choose another one." if name == self.label else "Check the spelling."
             raise SchemaError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +51,13 @@ class ColumnSummary:
     problem: str | None
 
 
-def describe_columns(table: Table, schema: Schema) -> list[ColumnSummary]:
-    """One summary for every column of the file, in the file's order."""
+def describe_columns(table: Table, schema: Schema, names: Sequence[str] | None = None) -> list[ColumnSummary]:
+    """One summary for every column of the file, in the file's order, or for those that are named."""
     described = {column.name: column for column in schema.columns}
     protected = set(schema.protected)
     return [
         _summary(table, described.get(name, Column(name, Kind.IGNORED)), name == schema.label, name in protected)
-        for name in table.columns
+        for name in (table.columns if names is None else names)
     ]
 
 

@@ -338,7 +338,8 @@ class ModelSession:
         from fairness_engine.explanation.shap_values import explain_pair
 
         names = self.dataset.schema.names
-        taken = np.array([names.index(name) for name in names if name in self.model.taken(names)], dtype=np.int64)
+        known = self.model.taken(names)
+        taken = np.array([i for i, name in enumerate(names) if name in known], dtype=np.int64)
         return {"shap": explain_pair(self.model, unpack_array(people), self.dataset.rows, taken).to_json()}
 
     def where(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import Review
 
 
+_MOST_LEFT_OUT = 40
+
+
 def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     """The table of one column's categories; a change is saved at once.
 
@@ -38,7 +41,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
             "schema file."
         )
     coded = columns.columns_with_codes(schema)
-    listed = [*coded, *(column for column in columns.categorical(schema) if column not in coded)]
+    with_codes = {column.name for column in coded}
+    listed = [*coded, *(column for column in columns.categorical(schema) if column.name not in with_codes)]
     if not listed:
         return
     with st.expander("Categories: what people read, and which belong to a column", key="labels_of_codes"):
@@ -85,4 +89,7 @@ def say_left_out(schema: Schema, reasons: dict[str, str]) -> None:
         lines.append(f"- **{wording.markdown(name)}**: {wording.markdown(wording.spaced(reason))}{note}")
     with st.container(border=True, key="left_out"):
         st.markdown("**Left out, because of what they hold.** Choose another role below for one that the model takes.")
-        st.markdown("\n".join(lines))
+        st.markdown("\n".join(lines[:_MOST_LEFT_OUT]))
+        if len(lines) > _MOST_LEFT_OUT:
+            n_more = wording.counted(len(lines) - _MOST_LEFT_OUT, "more column")
+            st.caption(f"And {n_more}: their reasons stand in the table below.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -67,14 +67,27 @@ class Line:
 # --- schema -> table ----------------------------------------------------------------------------
 
 
-def columns_table(table: Table, schema: Schema) -> pd.DataFrame:
-    """One line a column of the file, in the file's order: name, role, type, range, values, missing share in percent."""
+def find_columns(table: Table, schema: Schema, wanted: str, role: Role | None, proposed: Collection[str]) -> list[str]:
+    """Names of the columns whose name holds some letters, of one role or of any: those that are more than an input, or
+    are proposed as such, first, then in the file's order.
+    """
+    letters = wanted.casefold().strip()
+    ranks = {Role.LABEL: 0, Role.PROTECTED: 1, Role.ID: 2}
+    roles = {name: role_of(schema, name) for name in table.columns if letters in name.casefold()}
+    found = [name for name in roles if role is None or roles[name] is role]
+    return sorted(found, key=lambda name: ranks.get(roles[name], 3 if name in proposed else 4))
+
+
+def columns_table(table: Table, schema: Schema, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """One line a column of the file, in the file's order, or for those that are named: name, role, type, range, values,
+    missing share in percent.
+    """
     import pandas as pd
 
     from fairness_engine.data.summary import describe_columns
 
     reasons = why_left_out(table, schema)
-    frame = pd.DataFrame([_line(summary, schema, reasons) for summary in describe_columns(table, schema)])
+    frame = pd.DataFrame([_line(summary, schema, reasons) for summary in describe_columns(table, schema, names)])
     for name in ("Smallest", "Largest"):
         frame[name] = frame[name].astype("float64")
     return frame
@@ -113,12 +126,15 @@ def role_of(schema: Schema, name: str) -> Role:
 
 
 def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
-    """The schema that an edited table asks for; what did not change is kept as it is.
+    """The schema that an edited table asks for; what did not change, or is not in it, is kept as it is.
 
     Raises:
         InputError: a column cannot be what was asked for, or nothing is left that a model could take.
     """
     lines = [_read_line(record) for record in edited.to_dict("records")]
+    edited_names = {line.name for line in lines}
+    others = [Line(n, role_of(schema, n), None, None, None) for n in table.columns if n not in edited_names]
+    lines += others
     label = _label(schema, lines)
     if label != schema.label:
         before = schema.label
@@ -127,7 +143,7 @@ def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
             known = find_column(schema, before) or Column(before, Kind.IGNORED)
             schema = replace_column(schema, left_out(known))  # an outcome among the inputs gives the answer away
     schema = set_case_id(table, schema, _case_id(schema, lines))
-    for line in lines:
+    for line in lines[: len(lines) - len(others)]:
         if line.name != schema.label and line.role is not Role.LABEL:
             schema = _with_line(table, schema, line)
     return _with_protected(schema, [line.name for line in lines if line.role is Role.PROTECTED and line.name != label])

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _N_PREVIEW = 20
 _MAX_PREVIEW_COLUMNS = 60
+_MAX_COLUMNS_SHOWN = 200
+"""In the table of columns at once."""
 _N_PROBLEMS = 6
 _TYPE_HELP = (
     "Categorical: one of a list. Integer: whole numbers. Real: any number. Text: words that a table model does not "
@@ -123,7 +125,8 @@ def offer_remedies(review: Review, table: Table, dataset: Dataset) -> None:
     from fairness_engine.data.dataset import widen_to_data
 
     schema = dataset.schema
-    wider = widen_to_data(table, schema) if dataset.n_dropped else schema
+    key = (table.source_hash, schema)
+    wider = kept("wider", key, lambda: widen_to_data(table, schema)) if dataset.n_dropped else schema
     if wider != schema and st.button("Widen ranges and categories to the data", key="widen"):
         data_files.change_schema(review, wider)
         redraw_columns()
@@ -142,10 +145,18 @@ def edit_columns(review: Review, table: Table) -> None:
     """The typed table of columns; a correction that holds is saved at once, one that does not is explained."""
     schema = review.schema
     assert schema is not None, "the page shows the editor after the upload"
-    turn = st.session_state.get("columns_turn", 0)
+    names = _choose_columns(table, schema)
+    if names is not None and not names:
+        st.caption("No column is called so.")
+        return
+    # Other lines are another table, drawn of the schema as it stands.
+    part = "" if names is None else hash(tuple(names))
+    turn = f"{st.session_state.get('columns_turn', 0)}_{part}"
     base_key = f"columns_base_{review.id}_{turn}"
     if base_key not in st.session_state:
-        st.session_state[base_key] = columns.columns_table(table, schema)
+        for key in [key for key in st.session_state if str(key).startswith(f"columns_base_{review.id}_")]:
+            del st.session_state[key]
+        st.session_state[base_key] = columns.columns_table(table, schema, names)
     base = st.session_state[base_key]
     edited = tables.edit(
         base,
@@ -170,6 +181,28 @@ def edit_columns(review: Review, table: Table) -> None:
         if not edited[["Role", "Type"]].equals(base[["Role", "Type"]]):
             redraw_columns()
         st.rerun()
+
+
+def _choose_columns(table: Table, schema: Schema) -> list[str] | None:
+    """What to look at of a wide table: names, a page of them; ``None`` where all columns are shown."""
+    from fairness_engine.data.inference import suggest_protected
+
+    if len(table.columns) <= _MAX_COLUMNS_SHOWN:
+        return None
+    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+    wanted = left.text_input("Find columns", placeholder="part of a name", key="columns_wanted")
+    role = middle.selectbox("Role", [None, *columns.Role], format_func=lambda each: each or "any", key="columns_role")
+    proposed = kept("proposed", (table.source_hash, schema.names), lambda: {*suggest_protected(schema)})
+    found = columns.find_columns(table, schema, wanted, role, proposed)
+    n_pages = max(1, -(-len(found) // _MAX_COLUMNS_SHOWN))
+    page = min(int(right.number_input("Page", 1, n_pages, key=f"columns_page_{n_pages}")), n_pages)
+    first = (page - 1) * _MAX_COLUMNS_SHOWN
+    names = found[first : first + _MAX_COLUMNS_SHOWN]
+    st.caption(
+        f"{wording.count(first + bool(names))} to {wording.count(first + len(names))} of "
+        f"{wording.counted(len(found), 'column')}: label, protected attributes and those that may be first."
+    )
+    return names
 
 
 def _column_config() -> dict[str, object]:
@@ -222,8 +255,10 @@ def show_preview(table: Table, dataset: Dataset) -> None:
 
     rows = dataset.rows[:_N_PREVIEW]
     inputs = dataset.schema.inputs[:_MAX_PREVIEW_COLUMNS]
-    texts = table.frame.iloc[dataset.kept[:_N_PREVIEW]][list(kind.text_columns(dataset.schema))]
-    shown = {str(name): ["" if pd.isna(text) else str(text) for text in texts[name]] for name in texts}
+    shown = {}
+    for name in kind.text_columns(dataset.schema)[:_MAX_PREVIEW_COLUMNS]:
+        texts = table.frame[name].iloc[dataset.kept[:_N_PREVIEW]]
+        shown[name] = ["" if pd.isna(text) else str(text) for text in texts]
     shown |= {
         column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)
     }

@@ -6,6 +6,7 @@ Works on the distinct texts of a column, so that a column of a million cells cos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ MISSING_IN_NUMBERS = SURELY_MISSING | spellings("missing", "proposed")
 """What stands for an empty cell in a column of numbers: these are no numbers, whatever they mean. In a column of labels
 ``none`` or ``unknown`` may well be a category."""
 
+_FEW = 100
 MAX_JUDGED = 20_000
 """Distinct texts of a column that are looked at for its decimal sign."""
 
@@ -117,11 +119,16 @@ def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequen
 
 def are_among(texts: Texts, words: frozenset[str]) -> NDArray[np.bool_]:
     """Which texts are one of the words, which are in lower case ``(n_texts,)``."""
+    if len(texts) <= _FEW and all(map(str.isascii, texts)):  # thousands of columns of few texts each
+        return np.array([text.lower() in words for text in texts], dtype=bool)
     cells = pc.utf8_lower(pa.array(texts, pa.large_string()))
-    found: NDArray[np.bool_] = pc.is_in(cells, pa.array(sorted(words), pa.large_string())).to_numpy(
-        zero_copy_only=False
-    )
+    found: NDArray[np.bool_] = pc.is_in(cells, _array_of(words)).to_numpy(zero_copy_only=False)
     return found
+
+
+@cache
+def _array_of(words: frozenset[str]) -> pa.Array:
+    return pa.array(sorted(words), pa.large_string())
 
 
 def has_leading_zeros(texts: Texts) -> bool:

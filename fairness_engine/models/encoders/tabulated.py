@@ -23,6 +23,8 @@ from fairness_engine.models.model import Encoder
 _BLOCK_ROWS = 1 << 12
 _MAX_TABLE_NUMBERS = 20_000_000
 _CHUNK_ROWS = 1 << 14
+_CHUNK_NUMBERS = 20_000_000
+"""Of rows that are transformed at once: those of a wide table are many numbers each."""
 _MAX_FEATURES = 20_000
 _N_CHECKED = 2_000
 _N_TRIED = 64
@@ -126,7 +128,10 @@ def tabulate(
         return None
     taken = np.zeros(len(constant), dtype=bool)
     tables = []
+    read = frozenset(getattr(original, "columns", schema.names))  # what a model does not take changes no feature
     for i, column in enumerate(schema.inputs):
+        if column.name not in read:
+            continue
         table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)), (Scaling(), *scalings))
         if taken[table.features].any():
             return None  # a feature of two columns
@@ -156,9 +161,13 @@ def _learn(
     values: FloatArray = np.linspace(column.low, column.high, _N_TRIED)
     if is_lattice:
         values = column.low + np.arange(n_values, dtype=np.float64)
-    rows = np.repeat(base, len(values), axis=0)
-    rows[:, index] = values
-    chunks = [transform(rows[start : start + _CHUNK_ROWS]) for start in range(0, len(rows), _CHUNK_ROWS)]
+    chunks = []
+    step = min(_CHUNK_ROWS, max(1, _CHUNK_NUMBERS // base.shape[1]))
+    for start in range(0, len(values), step):
+        part = values[start : start + step]
+        rows = np.repeat(base, len(part), axis=0)
+        rows[:, index] = part
+        chunks.append(transform(rows))
     result = np.concatenate(chunks)  # (n_values, n_features)
     changed = np.flatnonzero((result != constant).any(axis=0))
     features = _as_slice(changed)

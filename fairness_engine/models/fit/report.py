@@ -241,6 +241,7 @@ def assess_fit(
     decisions = model.decide(every)
     is_comparable = labels is not None and len(labels) > 0 and len(dataset.classes) == len(model.classes)
     uses = _uses_protected(model, schema, rows, rng)
+    taken = model.taken(schema.names)
     card = FitCard(
         format=str(model.format),
         kind=model.predictor.kind,
@@ -257,7 +258,7 @@ def assess_fit(
         output=_output(every, model.predictor.output.value),
         class_shares=_class_shares(decisions, model.classes),
         uses_protected=uses,
-        not_taken=tuple(name for name in schema.names if name not in model.taken(schema.names)),
+        not_taken=tuple(name for name in schema.names if name not in taken),
         is_deterministic=n_differing == 0,
         sample_rows=_shown_rows(model, schema, rows[:_N_SHOWN], scores[:_N_SHOWN], decisions[:_N_SHOWN]),
         warnings=(),

@@ -312,7 +312,8 @@ def some(names: Sequence[str]) -> str:
 
 def _targets(schema: Schema, has_categories: bool) -> list[_Target]:
     targets = [_Target(i, column.name) for i, column in enumerate(schema.inputs)]
-    others = [column for column in schema.columns if column.name not in schema.names]
+    inputs = frozenset(schema.names)
+    others = [column for column in schema.columns if column.name not in inputs]
     targets += [_Target(None, column.name) for column in others]
     if has_categories:
         for i, column in enumerate(schema.inputs):

@@ -196,3 +196,27 @@ def test_groups_that_begin_alike_stay_bars_of_their_own() -> None:
     figure = group_sizes.group_chart("all", pd.DataFrame({"Group": names, "Rows": [9, 8, 7], "Share": ["1 %"] * 3}))
     assert len(set(figure.data[0].y)) == 3
     assert len(set(figure.layout.yaxis.ticktext)) == 3
+
+
+def test_lines_that_are_not_shown_stay_as_they_are(table: Table, schema: Schema) -> None:
+    shown = columns.columns_table(table, schema, ["age", "job"])
+    assert shown["Column"].tolist() == ["age", "job"]
+    assert columns.read_columns(table, schema, shown) == schema
+    changed = columns.read_columns(table, schema, edit(shown, "age", Role="Protected", Largest=70.0))
+    assert changed.protected == ("sex", "age")
+    assert changed.label == "hired"
+    assert changed.column("age").high == 70
+    assert {name: changed.by_name[name] for name in ("sex", "job", "note")} == {
+        name: schema.by_name[name] for name in ("sex", "job", "note")
+    }
+
+
+def test_columns_are_found_by_name_and_role_those_that_matter_first(table: Table, schema: Schema) -> None:
+    def found(wanted: str = "", role: columns.Role | None = None) -> list[str]:
+        return columns.find_columns(table, schema, wanted, role, {"age"})
+
+    assert found()[:3] == ["hired", "sex", "age"]
+    assert set(found()) == set(table.columns)
+    assert found("O") == ["job", "code", "note"]
+    assert found(role=columns.Role.PROTECTED) == ["sex"]
+    assert found("x", columns.Role.LABEL) == []

@@ -295,3 +295,27 @@ def test_the_downloaded_schema_is_a_schema_file(store: RunStore, review: Review,
     assert schema is not None
     assert read_schema(schema_file(schema).encode(), "s.json") == schema
     assert Schema.from_json(json.loads(schema_file(schema))) == schema
+
+
+def test_a_wide_table_is_shown_in_pages_and_searched(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pages.data.upload._MAX_COLUMNS_SHOWN", 4)
+    names = [*(f"c{i}" for i in range(8)), "sex", "outcome"]
+    rows = "".join(
+        ",".join([*(str(i * k % 7) for k in range(1, 9)), "fm"[i % 2], str(i % 2)]) + "\n" for i in range(60)
+    )
+    review = store.create_review("Wide")
+    app = upload(open_app(DATA, review=review.id), f"{','.join(names)}\n{rows}".encode(), "wide.csv", "csv_0")
+    assert said.errors_of(app) == []
+    assert "1 to 4 of 10 columns" in said.text_of(app)
+    shown = next(frame.value for frame in app.dataframe if "Role" in frame.value)
+    assert shown["Column"].tolist() == ["outcome", "sex", "c0", "c1"]
+    app.text_input(key="columns_wanted").set_value("c7").run()
+    assert "1 to 1 of 1 column" in said.text_of(app)
+    app.text_input(key="columns_wanted").set_value("nobody").run()
+    assert "No column is called so." in said.text_of(app)
+    assert app.exception == []
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.protected == ("sex",)

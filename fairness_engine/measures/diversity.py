@@ -56,6 +56,8 @@ SIZES = (100, 1000)
 """Numbers of finds for which the expected leaves are given."""
 N_SURROGATE_ROWS = 20_000
 """Uniform rows, and at most as many rows of the data, that the tree learns from."""
+_MAX_SURROGATE_CELLS = 20_000_000
+"""Of these rows, of either sort: a table of more than a thousand columns gives fewer."""
 MAX_LEAVES = 1024
 MIN_ROWS_IN_LEAF = 5
 N_KEPT = 20_000
@@ -159,9 +161,10 @@ def _plain(tree: Any, columns: IntArray) -> Surrogate:
 
 def _surrogate_rows(domain: Domain, data_rows: FloatArray, rng: np.random.Generator) -> FloatArray:
     inside = data_rows[domain.contains(data_rows)] if len(data_rows) else data_rows
-    uniform = domain.sample(N_SURROGATE_ROWS, rng, inside)
-    if len(inside) > N_SURROGATE_ROWS:
-        inside = inside[np.sort(rng.choice(len(inside), N_SURROGATE_ROWS, replace=False))]
+    n_rows = min(N_SURROGATE_ROWS, max(1, _MAX_SURROGATE_CELLS // max(1, data_rows.shape[1])))
+    uniform = domain.sample(n_rows, rng, inside)
+    if len(inside) > n_rows:
+        inside = inside[np.sort(rng.choice(len(inside), n_rows, replace=False))]
     return np.concatenate([uniform, inside])
 
 

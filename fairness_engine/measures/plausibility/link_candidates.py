@@ -77,9 +77,9 @@ def _of_columns(
     mine = [np.flatnonzero(owner == who) for who in range(n_protected)]
     if not all(len(values) for values in mine):
         return []
-    people = np.delete(np.arange(len(schema.inputs)), [schema.index(column.name), schema.index(protected[0].name)])
+    others = np.delete(np.arange(len(schema.inputs)), [schema.index(column.name), schema.index(protected[0].name)])
     found = []
-    for spellings in _counterparts(mine, rows[:, people], held, [schema.inputs[i] for i in people.tolist()]):
+    for spellings in _counterparts(mine, rows, held, {i: schema.inputs[i] for i in others.tolist()}):
         crossing = np.ones((n_protected, n_protected), dtype=bool) ^ np.eye(n_protected, dtype=bool)
         n_seen = int(counts[:, spellings][crossing].sum())
         n_expected = float(expected[:, spellings][crossing].sum())
@@ -97,15 +97,23 @@ def _owners(lacks: BoolArray, counts: IntArray) -> IntArray:
 
 
 def _counterparts(
-    mine: list[IntArray], people: FloatArray, held: IntArray, columns: list[Column]
+    mine: list[IntArray], rows: FloatArray, held: IntArray, columns: dict[int, Column]
 ) -> list[tuple[int, ...]]:
-    """The values that spell one role, one for each protected value."""
+    """The values that spell one role, one for each protected value.
+
+    Args:
+        mine: the values that belong to each protected value.
+        rows: of the data ``(n_rows, n_columns)``.
+        held: the value of each row ``(n_rows,)``.
+        columns: those that counterparts are alike in, by their position.
+    """
     if all(len(values) == 1 for values in mine):
         return [tuple(values[0].item() for values in mine)]
     if len(mine) != 2:
         return []  # of three and more, who is whose counterpart is a guess
     profiles = {
-        value: _profile(people[held == value], columns) for value in itertools.chain(*(each.tolist() for each in mine))
+        value: _profile(rows, np.flatnonzero(held == value), columns)
+        for value in itertools.chain(*(each.tolist() for each in mine))
     }
     apart = np.array([[_distance(profiles[a], profiles[b]) for b in mine[1].tolist()] for a in mine[0].tolist()])
     found: list[tuple[int, ...]] = []
@@ -117,14 +125,16 @@ def _counterparts(
     return found
 
 
-def _profile(people: FloatArray, columns: list[Column]) -> list[FloatArray]:
-    """How people are spread over the values, or intervals, of each column."""
+def _profile(rows: FloatArray, people: IntArray, columns: dict[int, Column]) -> list[FloatArray]:
+    """How some people, positions of rows, are spread over the values, or intervals, of each column; taken from the rows
+    column by column, since these may be more than memory holds twice.
+    """
     spread = []
-    for i, column in enumerate(columns):
+    for i, column in columns.items():
         n_values = column.n_values
         n = int(n_values) if n_values is not None and n_values <= _MOST_VALUES else MAX_INTERVALS
         span = max(column.high - column.low, 1e-300)
-        places = np.clip(((people[:, i] - column.low) / span * (n - 1)).round().astype(np.int64), 0, n - 1)
+        places = np.clip(((rows[people, i] - column.low) / span * (n - 1)).round().astype(np.int64), 0, n - 1)
         spread.append(np.bincount(places, minlength=n) / max(len(people), 1))
     return spread
 

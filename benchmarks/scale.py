@@ -83,7 +83,7 @@ def written(frame: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
     """The same table as CSV and as Parquet."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     paths = folder / "people.csv", folder / "people.parquet"
-    pyarrow.csv.write_csv(table, paths[0])
+    pyarrow.csv.write_csv(table, paths[0], pyarrow.csv.WriteOptions(quoting_style="none"))
     pq.write_table(table, paths[1])
     return paths
 

@@ -18,7 +18,7 @@ from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import read_table
-from fairness_engine.measures.plausibility import kernels, nearest_rows
+from fairness_engine.measures.plausibility import kernels, nearest_rows, plausibility
 from fairness_engine.measures.plausibility.nearest_rows import NearestRows
 from fairness_engine.measures.plausibility.plausibility import PersonAssessed, Plausibility
 from fairness_engine.measures.plausibility.unseen_values import MIN_EXPECTED, UnseenValues, ValueRange
@@ -274,7 +274,10 @@ def test_a_space_of_one_attribute_has_its_distance() -> None:
     assert (distance.tolist(), n_unseen.tolist(), measure.limit) == ([0, 1], [0, 0], 1.0)
 
 
-def test_people_outside_the_constraints_are_told() -> None:
+@pytest.mark.parametrize("most_in_keys", [64, 1], ids=["their values", "a hash of them"])
+def test_people_outside_the_constraints_are_told(most_in_keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plausibility, "_MOST_IN_KEYS", most_in_keys)
+    monkeypatch.setattr(plausibility, "_HASHED_ROWS", 7)
     domain = make_domain((3, 3), 1, fixed=("c0", "c1"), limits={"i0": (0, 5)})
     c0, c1, i0 = (domain.schema.index(name) for name in ("c0", "c1", "i0"))
     rows = domain.sample(50, rng())

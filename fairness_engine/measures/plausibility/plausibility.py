@@ -9,6 +9,7 @@ protected ones included; a pair is plausible when each of its two people is.
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from fairness_engine.oracle.domain import Domain
 _LIMIT_SHARE = 0.99
 _LIMIT_SAMPLE = 5_000
 """People of the data whose distance to the next one sets the limit."""
+_MOST_IN_KEYS = 64
+_HASHED_ROWS = 1_000
+_HASH_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -219,8 +223,17 @@ class Plausibility:
 
 
 def _combination_keys(rows: FloatArray, domain: Domain) -> np.ndarray[Any, np.dtype[np.void]]:
-    """The values (or roles) of the fixed columns of every row as one thing that can be compared ``(n_rows,)``."""
+    """The values (or roles) of the fixed columns of every row as one thing that can be compared ``(n_rows,)``: of many
+    columns a hash of them, since the values themselves would be a second table.
+    """
     columns = domain.fixed
+    if len(columns) > _MOST_IN_KEYS:
+        hashes = bytearray()
+        for start in range(0, len(rows), _HASHED_ROWS):
+            part = domain.roles(rows[start : start + _HASHED_ROWS])[:, columns] + 0.0
+            for row in np.ascontiguousarray(part):
+                hashes += hashlib.blake2b(row.data, digest_size=_HASH_BYTES).digest()
+        return np.frombuffer(hashes, dtype=f"V{_HASH_BYTES}")
     values = np.ascontiguousarray(domain.roles(rows)[:, columns] + 0.0)  # so that -0 is 0
     if not len(columns):
         return np.zeros(len(rows), dtype="V1")

@@ -92,7 +92,7 @@ class TableSource:
             label = str(schema.label)
             frame = table.frame.copy(deep=False)
             frame[label] = frame[label].map(together).astype(frame[label].dtype)
-            table = replace(table, frame=frame, _cells={})
+            table = replace(table, frame=frame, known=None, _cells={})
         return make_dataset(table, schema)
 
 

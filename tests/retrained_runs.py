@@ -48,7 +48,7 @@ def config_of(review: Review, strategy: str, **changes: object) -> RunConfig:
         **changes,
     }
     return run_cases.config_of(
-        review, "", kind=kinds.RETRAIN.name, settings=settings, budget=Budget(None, 60.0), seed=3, comparison="both"
+        review, "", kind=kinds.RETRAIN.name, settings=settings, budget=Budget(None, 600.0), seed=3, comparison="both"
     )
 
 

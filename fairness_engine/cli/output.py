@@ -18,7 +18,7 @@ from fairness_engine.cli.junit import Case
 from fairness_engine.cluster.counts import ClusterCounts
 from fairness_engine.codec import decode
 from fairness_engine.data.links.spelling import links_to_json
-from fairness_engine.errors import EvenhandError, SettingError, one_sentence
+from fairness_engine.errors import EvenhandError, RunError, SettingError, one_sentence
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
@@ -60,12 +60,13 @@ class Outcome:
     cases: tuple[Case, ...] = ()
 
 
-def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
+def run_fields(run: RunRecord, store: RunStore, *, is_hashed: bool = True) -> dict[str, Any]:
     """What the JSON of every run says.
 
     Args:
         run: as it ended.
         store: that keeps it.
+        is_hashed: all that it stored is read for its ``result_hash``.
     """
     return {
         **reading_fields(store, run),
@@ -78,9 +79,17 @@ def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
         "state": run.state.value,
         "left_out": left_out(run.config),
         "links": links_to_json(run.config.scope.links, run.config.schema),
-        "result_hash": result_hash(store, run),
+        "result_hash": _hash_of(store, run) if is_hashed else None,
         **cluster_fields(store, [run]),
     }
+
+
+def _hash_of(store: RunStore, run: RunRecord) -> str | None:
+    """``None`` of a run that is damaged."""
+    try:
+        return result_hash(store, run)
+    except RunError:
+        return None
 
 
 def cluster_fields(store: RunStore, runs: Sequence[RunRecord]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def test_what_is_for_operators_alone_is_not_passed_on(proxy: Proxy) -> None:
 
 
 def test_a_body_beyond_the_limit_is_refused_before_it_is_sent(proxy: Proxy) -> None:
-    size = {"Content-Length": str(201 * 2**20)}
+    size = {"Content-Length": str(601 * 2**20)}
     assert proxy.ask("/_stcore/upload_file/somebody/file", size, b"x")[0] == 413
 
 

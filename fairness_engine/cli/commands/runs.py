@@ -63,7 +63,7 @@ def runs(options: argparse.Namespace) -> Outcome:
     run = find_run(store, options.run_id)
     if options.action == "cancel":
         return _cancel(store, run)
-    result = run_line(store, run) | {
+    result = run_line(store, run, is_hashed=True) | {
         "message": run.message,
         "config": run.config.to_json(),
         "results": store.results(run.id),

@@ -222,8 +222,8 @@ def _differ(scores: FloatArray, stored: FloatArray) -> IntArray:
     return np.asarray(np.abs(shown - stored) > _SCORE_TOLERANCE)
 
 
-def run_line(store: RunStore, run: RunRecord) -> dict[str, Any]:
-    return run_fields(run, store) | {
+def run_line(store: RunStore, run: RunRecord, *, is_hashed: bool = False) -> dict[str, Any]:
+    return run_fields(run, store, is_hashed=is_hashed) | {
         "kind": run.config.kind,
         "technique": run.config.technique,
         "scope": run.config.scope.to_json(),

@@ -97,4 +97,5 @@ def test_what_a_cluster_would_make_of_a_plan(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv(CLUSTER_VARIABLE, "4")
     assert planning.cluster_text(long, 1_000.0) == "With the cluster about 17 min 20 s on 4 processes."
     assert planning.cluster_text(long, 1_000_000.0).startswith("The cluster would not help: a search takes 3.6 s here")
+    assert planning.cluster_text(long, 100_000.0).startswith("The cluster would hardly help: this model decides rows")
     assert planning.cluster_text(plan(Budget(None, 60)), 1_000.0) == "", "what ends by the clock takes as long"

@@ -183,7 +183,6 @@ class Coordinator:
     def _open(self, client: Client, name: str) -> None:
         self._members[name] = None
         future = client.submit(open_files, self._held, workers=[name], key=f"{self._name}-open-{name}", pure=False)
-        self._members[name] = None
 
         def note() -> None:
             if name in self._members:
@@ -305,6 +304,8 @@ class Coordinator:
         if future.status == "finished":
             with contextlib.suppress(TimeoutError):
                 answer = self._result(future, _CONNECT_SECONDS)
+        if answer is None and future is not block.future:
+            return  # it was asked again since
         if answer is None:
             self._lost(number, block)
         elif answer.reply:

@@ -12,23 +12,25 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fairness_engine.cluster.depot import Depot
-from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.errors import EvenhandError, ProcessError, RunError
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.protocol import failure
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+from fairness_engine.store.run_config import installed_versions
 
 _OPEN_SECONDS = 120.0
 _BLOCK_SECONDS = 900.0
 """A block is made to take a fraction of a second; a process that says nothing for so long is ended."""
 _LISTEN_SECONDS = 1.0
 _TELL_SECONDS = 1.0
+_MAX_NAMED = 5
 _RUN_SILENCE_SECONDS = 3600.0
 _MAX_RUN_BYTES = 500_000_000
 _PROGRESS = '{"event": "Progress"'
@@ -45,6 +47,7 @@ class HeldFiles:
         request: the others of an ``open`` request.
         depot: where the files are.
         loops, libraries: as ``ModelProcess`` takes them.
+        versions: what is installed where the run began; another arithmetic could decide otherwise.
         run: for which run; another's are opened by themselves, so that each can be ended alone.
     """
 
@@ -53,6 +56,7 @@ class HeldFiles:
     depot: str
     loops: tuple[str, ...]
     libraries: tuple[str, ...]
+    versions: dict[str, str]
     run: str
 
     @cached_property
@@ -95,11 +99,9 @@ class BlockHost:
                 process = self._process(held)
                 request = process.send("block", **json.loads(ask))
                 return Answer(reply=self._reply(process, request))
-            except ProcessError as error:
+            except EvenhandError as error:  # what the model says of its rows is a reply, and no error here
                 self.forget(held.key)
                 return Answer(why=str(error))
-            except EvenhandError as error:
-                return Answer(reply=json.dumps(failure(error)))
 
     def work(self, held: HeldFiles, ask: str, tell: Callable[[str], None]) -> Answer:
         """Have a whole run worked.
@@ -148,6 +150,7 @@ class BlockHost:
             self._processes.move_to_end(held.key)
             return process
         self.forget(held.key)
+        _check_versions(held.versions)
         while len(self._processes) >= _MAX_PROCESSES:
             self.forget(next(iter(self._processes)))
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -193,6 +196,21 @@ class BlockHost:
             if n_bytes > _MAX_RUN_BYTES:
                 raise ProcessError("The run says more than a process of a cluster passes on. Run it on this machine.")
         return lines
+
+
+def _check_versions(wanted: Mapping[str, str]) -> None:
+    """See that the same is installed here.
+
+    Raises:
+        RunError: it is not.
+    """
+    here = installed_versions()
+    names = sorted(name for name in {*wanted, *here} if wanted.get(name) != here.get(name))
+    if names:
+        got = ", ".join(f"{name} {here.get(name, 'missing')}" for name in names[:_MAX_NAMED])
+        raise RunError(
+            f"Processes of a cluster must have the versions of where the run began, got {got}. Install the same there."
+        )
 
 
 _hosts: dict[str, BlockHost] = {}

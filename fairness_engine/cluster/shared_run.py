@@ -23,6 +23,7 @@ from fairness_engine.events import Progress, from_line
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.store.environment import depot_address
 from fairness_engine.store.records import RunRecord, StoredFile
+from fairness_engine.store.run_config import installed_versions
 from fairness_engine.store.store import RunStore
 
 _ASKED = re.compile(r'\{"block": (\d{1,12}), "ask": (\{.*\})\}')
@@ -70,6 +71,7 @@ class SharedRun:
             depot.url,
             tuple(str(each) for each in loops),
             tuple(store.libraries(run.config.model_id)) if run.config.model_id else (),
+            dict(installed_versions()),
             run.id,
         )
         self._tell = tell

@@ -156,12 +156,7 @@ class Worker:
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
-                if self._cancelled_at is None and self._recorder.stop_reason is None:
-                    raise breach("it ended without its last event")
-                learned = self._recorder.reply.get("learned")
-                if isinstance(learned, dict):
-                    self._kind.keep(store, config, learned)
-                self._recorder.write()  # what follows up reads it
+                self._conclude()
         finally:
             if self._sharing is not None:
                 self._sharing.close()
@@ -189,6 +184,19 @@ class Worker:
             self._note(str(error))
         finally:
             evaluator.close()
+
+    def _conclude(self) -> None:
+        """Keep what a run that said all has learned, and write what is not written.
+
+        Raises:
+            ProcessError: it did not say its end.
+        """
+        if self._cancelled_at is None and self._recorder.stop_reason is None:
+            raise breach("it ended without its last event")
+        learned = self._recorder.reply.get("learned")
+        if isinstance(learned, dict):
+            self._kind.keep(self._store, self._run.config, learned)
+        self._recorder.write()  # what follows up reads it
 
     # --- a cluster ------------------------------------------------------------------------
 
@@ -232,10 +240,7 @@ class Worker:
             for line in answer.reply.split("\n"):
                 self._recorder.take(line)
                 self._recorder.write_when_due()
-            learned = self._recorder.reply.get("learned")
-            if isinstance(learned, dict):
-                self._kind.keep(store, config, learned)
-            self._recorder.write()
+            self._conclude()
         self._follow_up()
         return RunState.FINISHED
 

@@ -180,6 +180,19 @@ def test_a_scheduler_that_is_lost_is_waited_for(
     assert result_hash(store, ended) == alone
 
 
+def test_a_run_of_a_comparison_goes_to_one_process_whole(
+    store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    ended = run(store, slow_search(store, comparison="both"))
+    assert ended.state is RunState.FINISHED, ended.message
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    assert counts.n_done == 1
+    assert result_hash(store, ended) == alone
+    assert store.results(ended.id)["protections"], "the walls that were up there"
+
+
 def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     run_id = store.create_run(slow_search(store, 10**12))

@@ -228,7 +228,7 @@ def test_a_model_that_ends_every_process_is_said(
     """Here by whoever looks for its processes: from the start, or once blocks were answered."""
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     is_over = threading.Event()
-    run_id = store.create_run(slow_search(store))
+    run_id = store.create_run(slow_search(store, 10**12 if is_opened else N_EVALUATIONS))
 
     def kill_models() -> None:
         while is_opened and not is_over.is_set() and not _n_done(store, run_id):

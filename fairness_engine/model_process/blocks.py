@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.arrays import pack_columns, unpack_columns
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.lattice import make_lattice
@@ -65,7 +65,7 @@ class BlockSender:
         numbers = range(self._n_sent + 1, self._n_sent + 1 + len(asked))
         self._n_sent += len(asked)
         for number, arrays in zip(numbers, asked, strict=True):
-            packed = {key: pack_array(array) for key, array in arrays.items()}
+            packed = {key: pack_columns(array) for key, array in arrays.items()}
             ask = json.dumps({"name": name, "settings": settings, "arrays": packed})
             self._send(f'{{"block": {number}, "ask": {ask}}}')
         found: dict[int, Answered | None] = {}
@@ -85,7 +85,7 @@ def _answered(reply: Mapping[str, Any]) -> Answered | None:
     raise_failure(dict(reply))
     if "arrays" not in reply:
         return None
-    return Answered([unpack_array(packed) for packed in reply["arrays"]], float(reply["seconds"]))
+    return Answered([unpack_columns(packed) for packed in reply["arrays"]], float(reply["seconds"]))
 
 
 def answer_block(
@@ -100,7 +100,7 @@ def answer_block(
         arrays: what the block is of, packed.
     """
     session = opened.in_roles if settings.get("of_roles") else opened
-    given = {key: unpack_array(packed) for key, packed in arrays.items()}
+    given = {key: unpack_columns(packed) for key, packed in arrays.items()}
     started = time.perf_counter()
     if "certify" in settings:
         found = _proved(session, name, settings["certify"], given)
@@ -110,7 +110,7 @@ def answer_block(
     else:
         raise ProcessError(f"There is no block of '{name}'.")
     seconds = time.perf_counter() - started
-    return {"arrays": [pack_array(array) for array in found], "seconds": seconds}
+    return {"arrays": [pack_columns(array) for array in found], "seconds": seconds}
 
 
 def _variant_margins(model: Model, given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.arrays import pack_columns, unpack_columns
 from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.links.link import Link
@@ -46,10 +46,10 @@ class Others:
             if self.n_blocks[name] in self.ends.get(name, ()):
                 found.append(None)
                 continue
-            sent = json.loads(json.dumps({key: pack_array(array) for key, array in arrays.items()}))
+            sent = json.loads(json.dumps({key: pack_columns(array) for key, array in arrays.items()}))
             told = json.loads(json.dumps(dict(settings)))
             reply = json.loads(json.dumps(answer_block(self.opened, name, told, sent)))
-            found.append(Answered([unpack_array(packed) for packed in reply["arrays"]], reply["seconds"]))
+            found.append(Answered([unpack_columns(packed) for packed in reply["arrays"]], reply["seconds"]))
         return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import Batches
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
@@ -82,12 +83,15 @@ class DataScan(Technique):
         order = scan_order(len(start_rows), rng)
         n_tested = 0
         size = min(_FIRST_BATCH, self.batch)
+        steps = Batches(oracle.clock, self.batch, self.batch * oracle.model.breadth)
         try:
             while n_tested < len(order):
                 people = start_rows[order[n_tested : n_tested + size]]
+                began = oracle.seconds
                 oracle.probe(people)
+                steps.learn(len(people), oracle.seconds - began)
                 n_tested += len(people)
-                size = min(2 * size, self.batch)
+                size = min(2 * size, max(self.batch, steps.size()))
                 yield Step("scanning the data")
         except SearchStopped:
             n_tested += oracle.n_tested_of(start_rows[order[n_tested : n_tested + size]])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import Batches
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, GroupScored, Step
 from fairness_engine.search.technique import Technique
@@ -16,6 +17,9 @@ from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
+
+_MAX_BARREN = 1000
+"""Draws without anybody new, one after the other, that end a search."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,14 @@ class RandomSearch(Technique):
         oracle.count_favourable()
         try:
             n_barren = 0
-            while not oracle.is_exhausted and n_barren < 1000:
-                probe = oracle.probe(oracle.domain.sample(self.batch, rng, start_rows))
-                n_barren = 0 if len(probe.fresh) else n_barren + 1
+            steps = Batches(oracle.clock, self.batch, self.batch * oracle.model.breadth)
+            while not oracle.is_exhausted and n_barren < _MAX_BARREN:
+                n_draws = 1 if n_barren else max(1, steps.size() // self.batch)
+                drawn = [oracle.domain.sample(self.batch, rng, start_rows) for _ in range(n_draws)]
+                began = oracle.seconds
+                fresh = oracle.probe(np.concatenate(drawn)).fresh
+                steps.learn(n_draws * self.batch, oracle.seconds - began)
+                n_barren = n_draws - 1 - int(fresh.max()) // self.batch if len(fresh) else n_barren + n_draws
                 yield Step("drawing at random")
         except SearchStopped:
             yield from group_score(oracle)

@@ -7,6 +7,8 @@ what it would have found by itself, however many processes evaluate and whicheve
 from __future__ import annotations
 
 import itertools
+import math
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -23,12 +25,15 @@ BATCH_SECONDS = 0.5
 """What a batch is to take, about, with all its blocks side by side: in between, a run can be ended."""
 BLOCK_SECONDS = 0.25
 """What a block is to take, about: long beside what it costs to send one, short beside what is lost with one."""
+_HALF_SECONDS = 0.05
+"""What is longer than two of these goes to a process in two blocks: one travels while the other is worked on."""
 _LEAST_BLOCK_SECONDS = 0.01
-_LEAST_SHARED_SECONDS = 0.02
-"""What sharing out must save, and twice what it lately cost beside the work itself; else work is done here."""
+_LEAST_SAVED_SECONDS = 0.01
+"""What sharing out must save; else work is done here."""
 _BREADTH = 16
 _FADE = 0.95
-"""Of what it cost, at each time that work is done here: a machine that was busy may be free again."""
+"""What is left of it at each time that work is done here."""
+_TELLING_SECONDS = 0.002
 _FIRST_ITEMS = 64
 """Of something that was never timed: it is tried on so many, here."""
 
@@ -83,9 +88,9 @@ class Sharing:
     blocks: Blocks
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_set_aside: int = field(default=0, init=False)
-    _seconds: dict[str, float] = field(default_factory=dict, init=False)
-    _overhead: float = field(default=0.0, init=False)
+    _costs: dict[str, _Cost] = field(default_factory=dict, init=False)
     _none: dict[str, list[NDArray[Any]]] = field(default_factory=dict, init=False)
+    _local: threading.local = field(default_factory=threading.local, init=False)
 
     def work(
         self,
@@ -112,29 +117,30 @@ class Sharing:
         Raises:
             ModelError: a block ended every process that tried it, and nothing may lack.
         """
-        if not n_items:
-            return list(here(slice(0, 0)))
+        if not n_items or getattr(self._local, "is_working", False):  # what is asked within something is part of it
+            return list(here(slice(0, n_items)))
         done: list[Sequence[NDArray[Any]]] = []
         begin = 0
-        if name not in self._seconds:
+        if name not in self._costs:
+            self._costs[name] = _Cost()
             begin = min(n_items, max(1, _FIRST_ITEMS // cost))
-            here(slice(0, begin))  # the first call of anything loads or compiles something
+            self._here(here, slice(0, 1))  # the first call of anything loads or compiles something
             done.append(self._timed(name, slice(0, begin), here, cost))
-        left = (n_items - begin) * cost * self._seconds[name]
+        known = self._costs[name]
+        n_left = (n_items - begin) * cost
         width = self.blocks.width  # another thread may change it
-        if begin == n_items or not width or left * (1 - 1 / width) < max(_LEAST_SHARED_SECONDS, 2 * self._overhead):
-            self._overhead *= _FADE
-            if begin < n_items:
+        if not n_left or known.saved(n_left, width) < _LEAST_SAVED_SECONDS:
+            known.forget()
+            if n_left:
                 done.append(self._timed(name, slice(begin, n_items), here, cost))
             return list(done[0]) if len(done) == 1 else _joined(done, [])
-        parts = _parts(begin, n_items, left, width)
+        parts = _parts(begin, n_items, n_left * known.there, width)
         started = time.perf_counter()
         answers = self.blocks.work(name, [asked(part) for part in parts], self.settings)
         worked = sum(each.seconds for each in answers if each)
-        self._overhead = (self._overhead + time.perf_counter() - started - worked / width) / 2
         sizes = [part.stop - part.start for part in parts]
         n_lacking = sum(size for size, each in zip(sizes, answers, strict=True) if each is None)
-        self._learn(name, (n_items - begin - n_lacking) * cost, worked)
+        known.learn_there(n_left - n_lacking * cost, worked, time.perf_counter() - started - worked / width)
         found = [None if each is None else each.arrays for each in answers]
         if n_lacking and not can_lack:
             raise ModelError(
@@ -148,21 +154,67 @@ class Sharing:
         self, name: str, part: slice, here: Callable[[slice], Sequence[NDArray[Any]]], cost: int
     ) -> Sequence[NDArray[Any]]:
         started = time.perf_counter()
-        found = here(part)
-        self._learn(name, (part.stop - part.start) * cost, time.perf_counter() - started)
+        found = self._here(here, part)
+        self._costs[name].learn_here((part.stop - part.start) * cost, time.perf_counter() - started)
         self._none[name] = [array[:0] for array in found]
         return found
 
-    def _learn(self, name: str, n_items: int, seconds: float) -> None:
-        """So many items took so long: what one takes is the mean of that and of what was known."""
+    def _here(self, here: Callable[[slice], Sequence[NDArray[Any]]], part: slice) -> Sequence[NDArray[Any]]:
+        self._local.is_working = True
+        try:
+            return here(part)
+        finally:
+            self._local.is_working = False
+
+
+@dataclass
+class _Cost:
+    """What something was seen to take; each is the mean of the last time and of what was known.
+
+    Attributes:
+        here, there: seconds of an item; ``there`` is as ``here`` until it is known.
+        trip: seconds that sharing out took beside the work itself.
+    """
+
+    here: float = math.nan
+    there: float = math.nan
+    trip: float = 0.0
+    _is_loaded: bool = False
+
+    def saved(self, n_items: int, width: int) -> float:
+        """What sharing out would save, in seconds."""
+        return n_items * (self.here - self.there / width) - self.trip if width else 0.0
+
+    def learn_here(self, n_items: int, seconds: float) -> None:
+        """So many took so long. A call that was short tells what a call costs, not what an item does."""
+        if math.isnan(self.here) or seconds > _TELLING_SECONDS:
+            self.here = _mean(self.here, seconds / n_items)
+        if not self._is_loaded:
+            self.there = self.here
+
+    def forget(self) -> None:
+        """Believe a little less of what was seen there: whoever was busy may be free again."""
+        self.trip *= _FADE
+        self.there = self.here + _FADE * (self.there - self.here)
+
+    def learn_there(self, n_items: int, worked: float, trip: float) -> None:
+        """So many took so long, all in all, and so much more until they were back; the first time loads or compiles."""
+        if not self._is_loaded:
+            self._is_loaded = True
+            return
+        self.trip = (self.trip + max(0.0, trip)) / 2
         if n_items:
-            each = seconds / n_items
-            self._seconds[name] = (self._seconds.get(name, each) + each) / 2
+            self.there = _mean(self.there, worked / n_items)
+
+
+def _mean(known: float, new: float) -> float:
+    return new if math.isnan(known) else (known + new) / 2
 
 
 def _parts(begin: int, end: int, seconds: float, width: int) -> list[slice]:
     """Blocks of a range that takes so long: as many for each process, none of them too short to be worth it."""
-    n = max(width, round(seconds / BLOCK_SECONDS / width) * width)
+    each = seconds / width
+    n = width * max(1, round(each / BLOCK_SECONDS), min(2, int(each / _HALF_SECONDS)))
     n = max(1, min(n, end - begin, int(seconds / _LEAST_BLOCK_SECONDS)))
     ends = [begin + (end - begin) * i // n for i in range(n + 1)]
     return [slice(*each) for each in itertools.pairwise(ends)]

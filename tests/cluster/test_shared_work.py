@@ -55,7 +55,7 @@ class Others:
 
 @pytest.fixture(autouse=True)
 def everything_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_LEAST_SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "_LEAST_SAVED_SECONDS", -1e9)
     monkeypatch.setattr(shared, "_LEAST_BLOCK_SECONDS", 1e-5)
     monkeypatch.setattr(shared, "_FIRST_ITEMS", 1)
 

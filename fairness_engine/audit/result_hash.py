@@ -17,12 +17,15 @@ from fairness_engine.store.store import RunStore
 
 _BATCH = 100_000
 _OF_TIME = frozenset({"seconds"})
+_OF_EXAMPLES = frozenset({"n_counterexamples", "estimate", "data_rows"})
+"""What a certification looks for once its proof is done, for some seconds."""
 
 
 def result_hash(store: RunStore, run: RunRecord) -> str:
     """SHA-256 over a run's counts, its pairs in the order of discovery, its rule sets and what its kind calls findings.
 
-    What depends on the clock is left out: seconds, and measures that are given up when they take too long.
+    What depends on the clock is left out: seconds, measures that are given up when they take too long, and what a
+    certification shows beside its proof: examples, and an estimate of what it left undecided.
 
     Raises:
         RunError: what it stored is damaged.
@@ -30,10 +33,12 @@ def result_hash(store: RunStore, run: RunRecord) -> str:
     kind = kind_of(run.config)
     found = hashlib.sha256()
     results = store.results(run.id)
-    told = {name: _timeless(results[name]) for name in kind.findings if name in results}
-    counts = [run.evaluations, run.n_tried, run.n_found, run.n_rejected]
+    of_time = _OF_TIME | (_OF_EXAMPLES if kind.gives_examples else frozenset())
+    told = {name: _without(results[name], of_time) for name in kind.findings if name in results}
+    counts = [run.evaluations, run.n_tried, *([] if kind.gives_examples else [run.n_found, run.n_rejected])]
     found.update(json.dumps([kind.name, counts, told], sort_keys=True).encode())
-    for start in range(0, store.n_pairs(run.id) if kind.has_pairs else 0, _BATCH):
+    has_pairs = kind.has_pairs and not kind.gives_examples
+    for start in range(0, store.n_pairs(run.id) if has_pairs else 0, _BATCH):
         pairs = store.pairs(run.id, _BATCH, start)
         for array in (pairs.first, pairs.second, pairs.decision_first, pairs.decision_second):
             found.update(np.ascontiguousarray(array).tobytes())
@@ -45,9 +50,9 @@ def result_hash(store: RunStore, run: RunRecord) -> str:
     return found.hexdigest()
 
 
-def _timeless(content: Any) -> Any:
+def _without(content: Any, names: frozenset[str]) -> Any:
     if isinstance(content, dict):
-        return {name: _timeless(value) for name, value in content.items() if name not in _OF_TIME}
+        return {name: _without(value, names) for name, value in content.items() if name not in names}
     if isinstance(content, list):
-        return [_timeless(value) for value in content]
+        return [_without(value, names) for value in content]
     return content

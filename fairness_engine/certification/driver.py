@@ -116,8 +116,8 @@ def run_certification(
     sharing = getattr(model, "sharing", None)
     if sharing is not None:
         hands = Undivided(sharing.blocks, threads)
-        assessor = SharedAssessor(assessor, sharing, settings)
-        points = SharedEnumerator(points, sharing, settings)
+        assessor = SharedAssessor(assessor, sharing, settings, threads)
+        points = SharedEnumerator(points, sharing, settings, threads)
     try:
         refinement = Refinement(assessor, points, rule, threads, hands)
         end = yield from _refine(refinement, settings, clock)

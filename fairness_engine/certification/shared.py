@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor, Certificates
@@ -25,10 +26,12 @@ class SharedAssessor:
         assessor: decides here.
         sharing: of the model.
         settings: of the certification.
+        threads: that decide here.
     """
 
-    def __init__(self, assessor: Assessor, sharing: Sharing, settings: CertifySettings) -> None:
+    def __init__(self, assessor: Assessor, sharing: Sharing, settings: CertifySettings, threads: ThreadPool) -> None:
         self._assessor = assessor
+        self._threads = threads
         self._sharing = of_certification(sharing, settings)
         self.space = assessor.space
         self.kind = assessor.kind
@@ -47,13 +50,17 @@ class SharedAssessor:
     def assess(self, low: IntArray, high: IntArray) -> Assessed:
         """See ``Assessor``."""
 
-        def here(part: slice) -> list[FloatArray | IntArray]:
+        def decide(part: slice) -> list[NDArray[Any]]:
             found = self._assessor.assess(low[part], high[part])
             cut = np.full(len(found.column), -1) if found.cut is None else found.cut
             return [found.certified, found.falsified, np.asarray(found.column, np.int64), np.asarray(cut, np.int64)]
 
         found = self._sharing.work(
-            "assess", len(low), here, lambda part: {"low": low[part], "high": high[part]}, can_lack=True
+            "assess",
+            len(low),
+            lambda part: _by_threads(self._threads, decide, part),
+            lambda part: {"low": low[part], "high": high[part]},
+            can_lack=True,
         )
         certified, falsified, column, cut = found
         # a lattice's floor mid and no cut at all are both -1, which the refinement takes as the floor mid
@@ -71,19 +78,26 @@ class SharedEnumerator(BoxEnumerator):
         points: evaluates here.
         sharing: of the model.
         settings: of the certification.
+        threads: that evaluate here.
     """
 
-    def __init__(self, points: BoxEnumerator, sharing: Sharing, settings: CertifySettings) -> None:
-        super().__init__(points.model, points.domain, points.space)
+    def __init__(self, points: BoxEnumerator, sharing: Sharing, settings: CertifySettings, threads: ThreadPool) -> None:
+        model = points.model
+        super().__init__(getattr(model, "original", None) or model, points.domain, points.space)
+        self._threads = threads
         self._sharing = of_certification(sharing, settings)
 
     def evaluate(self, low: IntArray, high: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """See ``BoxEnumerator``."""
         whole: Callable[..., tuple[FloatArray, FloatArray]] = super().evaluate
+
+        def evaluate(part: slice) -> list[NDArray[Any]]:
+            return list(whole(low[part], high[part], weights[part]))
+
         certified, falsified = self._sharing.work(
             "evaluate",
             len(low),
-            lambda part: whole(low[part], high[part], weights[part]),
+            lambda part: _by_threads(self._threads, evaluate, part),
             lambda part: {"low": low[part], "high": high[part], "weights": weights[part]},
             can_lack=True,
         )
@@ -91,7 +105,7 @@ class SharedEnumerator(BoxEnumerator):
 
 
 class Undivided:
-    """A batch of boxes is handed on whole, to who shares it out; threads of this process work until there is somebody.
+    """A batch of boxes is handed on whole, to who shares it out or has it done by threads of this process.
 
     Args:
         blocks: who decides boxes.
@@ -105,19 +119,31 @@ class Undivided:
     @property
     def n(self) -> int:
         """Who works side by side."""
-        return self._blocks.width or self._threads.n
+        return max(self._blocks.width, self._threads.n)
 
     @property
     def wave_seconds(self) -> float:
         """See ``ThreadPool``."""
-        return BATCH_SECONDS if self._blocks.width else self._threads.wave_seconds
+        return BATCH_SECONDS / 2 if self._blocks.width else self._threads.wave_seconds
 
     def map_ranges(self, work: Callable[[int, int], None], n_items: int) -> None:
-        """See ``ThreadPool``."""
-        if self._blocks.width:
-            work(0, n_items)
-        else:
-            self._threads.map_ranges(work, n_items)
+        """See ``ThreadPool``; the threads come in where the boxes are decided, and cannot wait for themselves."""
+        work(0, n_items)
+
+
+def _by_threads(
+    threads: ThreadPool, work: Callable[[slice], Sequence[NDArray[Any]]], part: slice
+) -> list[NDArray[Any]]:
+    """What some work gives of a part, which threads of this process do side by side."""
+    found: dict[int, Sequence[NDArray[Any]]] = {}
+
+    def do(begin: int, end: int) -> None:
+        found[begin] = work(slice(part.start + begin, part.start + end))
+
+    threads.map_ranges(do, part.stop - part.start)
+    if not found:
+        return list(work(part))
+    return [np.concatenate(arrays) for arrays in zip(*(found[begin] for begin in sorted(found)), strict=True)]
 
 
 def of_certification(sharing: Sharing, settings: CertifySettings) -> Sharing:

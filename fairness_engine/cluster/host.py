@@ -23,6 +23,7 @@ from fairness_engine.errors import EvenhandError, ProcessError, RunError
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.protocol import failure
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.run_config import installed_versions
 
 _OPEN_SECONDS = 120.0
@@ -158,6 +159,7 @@ class BlockHost:
         paths = {role: depot.fetch(sha256, self._folder / "files") for role, (sha256, _) in held.files.items()}
         loops = [Loops(name) for name in held.loops]
         prepare_compiled(self._folder, None, *loops)
+        get_ready(self._folder, ahead=False, stands_by=True)  # for the other processes of this machine too
         process = ModelProcess(
             self._folder, list(paths.values()), self._folder / "model.log", loops=loops, libraries=held.libraries
         )

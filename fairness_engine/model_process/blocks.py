@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,40 +46,60 @@ class BlockSender:
         self.width = 0
         self._send = send
         self._is_cancelled = is_cancelled
-        self._replies: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._replies: dict[int, queue.SimpleQueue[Mapping[str, Any]]] = {}
         self._n_sent = 0
 
     def take(self, request: Mapping[str, Any]) -> None:
         """A block is done, or so many processes are ready; called by the thread that listens."""
         if request["do"] == "blocks_ready":
             self.width = request["width"]
-        else:
-            self._replies.put(request)
+            return
+        with self._lock:
+            replies = self._replies.pop(request["number"], None)
+        if replies is not None:  # else it is of a call that was given up
+            replies.put(request)
 
     def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
-        """See ``models.shared.Blocks``.
+        """See ``models.shared.Blocks``; several threads may ask.
 
         Raises:
             SearchStopped: cancelled meanwhile.
             EvenhandError: what a process says of its block.
         """
-        numbers = range(self._n_sent + 1, self._n_sent + 1 + len(asked))
-        self._n_sent += len(asked)
-        for number, arrays in zip(numbers, asked, strict=True):
+        replies: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        with self._lock:
+            numbers = range(self._n_sent + 1, self._n_sent + 1 + len(asked))
+            self._n_sent += len(asked)
+            self._replies |= dict.fromkeys(numbers, replies)
+        try:
+            return self._answers(name, settings, dict(zip(numbers, asked, strict=True)), replies)
+        finally:
+            with self._lock:
+                for number in numbers:
+                    self._replies.pop(number, None)
+
+    def _answers(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        asked: Mapping[int, Arrays],
+        replies: queue.SimpleQueue[Mapping[str, Any]],
+    ) -> list[Answered | None]:
+        for number, arrays in asked.items():
             packed = {key: pack_columns(array) for key, array in arrays.items()}
             ask = json.dumps({"name": name, "settings": settings, "arrays": packed})
             self._send(f'{{"block": {number}, "ask": {ask}}}')
         found: dict[int, Answered | None] = {}
         while len(found) < len(asked):
             try:
-                request = self._replies.get(timeout=_LISTEN_SECONDS)
+                request = replies.get(timeout=_LISTEN_SECONDS)
             except queue.Empty:
                 if self._is_cancelled():
                     raise SearchStopped(StopReason.CANCELLED) from None
                 continue
-            if request["number"] in numbers:  # else it is of a call that was given up
-                found[request["number"]] = _answered(request["reply"])
-        return [found[number] for number in numbers]
+            found[request["number"]] = _answered(request["reply"])
+        return [found[number] for number in asked]
 
 
 def _answered(reply: Mapping[str, Any]) -> Answered | None:

@@ -21,7 +21,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
 from fairness_engine.models.model import Model
 
-BATCH_SECONDS = 0.5
+BATCH_SECONDS = 1.0
 """What a batch is to take, about, with all its blocks side by side: in between, a run can be ended."""
 BLOCK_SECONDS = 0.25
 """What a block is to take, about: long beside what it costs to send one, short beside what is lost with one."""
@@ -31,6 +31,8 @@ _LEAST_BLOCK_SECONDS = 0.01
 _LEAST_SAVED_SECONDS = 0.01
 """What sharing out must save; else work is done here."""
 _BREADTH = 16
+_BREADTH_OF_COLUMNS = 1024
+"""Columns times breadth: batches of very wide rows would fill the memory."""
 _FADE = 0.95
 """What is left of it at each time that work is done here."""
 _TELLING_SECONDS = 0.002
@@ -251,7 +253,9 @@ class SharedModel(Model):
     @property
     def breadth(self) -> int:
         """See ``Model``."""
-        return 1 if self._held is None else _BREADTH
+        if self._held is None:
+            return 1
+        return max(1, min(_BREADTH, _BREADTH_OF_COLUMNS // len(self.encoder.names)))
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """As ``Model.scores``."""

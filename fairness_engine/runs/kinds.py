@@ -88,6 +88,7 @@ class RunKind(Generic[S]):
         agree: sees that results, by name, agree with each other, with what was asked and, at the end, with the last
             event; raises ``ValueError``.
         findings: of the results, those that say the same whenever the same is asked.
+        gives_examples: its pairs are examples, as many as were found in some seconds, and no finding.
         first_phase: what it does once data and model are open.
         loops: compiled loops that it needs beside those of models.
         compares_variants: whether variants of a person are compared, so that the scope must have some.
@@ -111,6 +112,7 @@ class RunKind(Generic[S]):
     counts_people: bool = False
     agree: Callable[[RunConfig, Mapping[str, Any], Stopped | None], None] = lambda _, __, ___: None
     findings: tuple[str, ...] = ()
+    gives_examples: bool = False
     first_phase: str = "searching"
     loops: tuple[Loops, ...] = (Loops.SEARCHES,)
     compares_variants: bool = True
@@ -286,6 +288,7 @@ CERTIFY = RunKind(
     ("reading", "certification", "plausibility"),
     (PairsWriter, ProofsWriter),
     findings=("certification",),
+    gives_examples=True,
     first_phase="certifying",
     shares=True,
     loops=(Loops.CERTIFICATIONS,),

@@ -1,8 +1,8 @@
 """Large tables: seconds and memory against rows and columns, as CSV and as Parquet, from the file to a data scan.
 
-``python -m benchmarks.scale`` rewrites ``scale.md``; ``--rows 100000,1000000`` and ``--columns 1000`` choose less. The
-tables are raw Adult (``EVENHAND_SHARED``), its rows drawn again with a little noise in age, hours and weight, and
-columns of noise beside it; they are made in a temporary folder, of some gigabytes (``TMPDIR``).
+``python -m benchmarks.scale`` writes its sections of ``scale.md``; ``--rows 100000,1000000`` and ``--columns 1000``
+choose less. The tables are raw Adult (``EVENHAND_SHARED``), its rows drawn again with a little noise in age, hours and
+weight, and columns of noise beside it; they are made in a temporary folder, of some gigabytes (``TMPDIR``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.app_uploads import _family, _memory
-from benchmarks.table import keep, markdown, shared_folder
+from benchmarks.table import keep_sections, markdown, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = (100_000, 1_000_000, 5_000_000)
@@ -177,12 +177,10 @@ def main() -> None:
                 by_columns.append([f"{n_columns:,}", path.suffix[1:], *opened(path)])
                 print(by_columns[-1], flush=True)
     steps = ("file, MB", "read, s", "describe, s", "encode, s", "memory read, MB", "memory encoded, MB")
-    keep(
+    keep_sections(
         "scale",
-        "Large tables",
+        "Large tables, large models, wide scopes",
         [
-            "Raw Adult (16 columns), its rows drawn again with a little noise in age, hours and weight; a logistic "
-            f"regression behind one-hot encoders; protected: sex; seed {SEED}. Memory is the most that a process had.",
             f"## Opened, by rows\n\n{markdown(('rows', 'as', *steps), by_rows)}",
             f"## Opened, by columns\n\n{N_ROWS_OF_WIDE:,} rows; columns of noise beside those of Adult.\n\n"
             + markdown(("columns", "as", *steps), by_columns),

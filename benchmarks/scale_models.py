@@ -1,0 +1,143 @@
+"""What a run costs by the size of its model and of its scope: ``python -m benchmarks.scale_models``.
+
+Whole commands on the project's own data, with models made larger: forests whose trees are repeated, networks of wider
+layers, scopes of more combinations of protected values. The exponents say how cost grows, and what sizes that were not
+tried would take, on paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import skops.io
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from benchmarks.app_uploads import _family, _memory
+from benchmarks.cluster import ROOT, forest
+from benchmarks.table import keep_sections, markdown
+
+SAMPLE = ROOT / "sample_data" / "census_income"
+N_TREES = (12, 120, 480, 1200)
+WIDTHS = (10, 100, 300, 1000, 2000)
+N_LAYERS = 3
+SCOPES = (
+    ("sex",),
+    ("sex", "race"),
+    ("sex", "race", "marital_status"),
+    ("sex", "race", "marital_status", "workclass"),
+    ("sex", "race", "marital_status", "workclass", "occupation"),
+)
+N_EVALUATIONS = 1_000_000
+N_PEOPLE = 50_000
+_LOOK_SECONDS = 0.05
+
+
+def run(model: Path, words: Sequence[str], folder: Path) -> tuple[dict[str, Any], float]:
+    """What a command says, and the most memory in MB that is no file's of one of the processes that it started."""
+    command = [sys.executable, "-m", "fairness_engine", *words, "--data", f"{SAMPLE}.csv"]
+    command += ["--schema", f"{SAMPLE}.schema.json", "--model", str(model), "--workspace", str(folder / "workspace")]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    most = 0.0
+    with (folder / "said.json").open("w+") as said:
+        process = subprocess.Popen([*command, "--json", "-", "--quiet"], stdout=said, cwd=ROOT, env=environment)
+        while process.poll() is None:
+            most = max([most, *(_memory(child)[1] for child in _family(process.pid))])
+            time.sleep(_LOOK_SECONDS)
+        if process.returncode:
+            raise SystemExit(f"'{' '.join(words)}' failed.")
+        said.seek(0)
+        return json.load(said), most
+
+
+def network(width: int, folder: Path) -> tuple[Path, int]:
+    """A network with layers so wide, hardly trained, and how many weights it has."""
+    table = pd.read_csv(f"{SAMPLE}.csv")
+    schema = json.loads(Path(f"{SAMPLE}.schema.json").read_text())
+    codes = schema["layout"]["codes"]
+    inputs = table.drop(columns=schema["label"])
+    for name, values in codes.items():
+        inputs[name] = inputs[name].map(values.index)
+    labels = (table[schema["label"]] == schema["favourable"]).astype(int)
+    model = MLPClassifier((width,) * N_LAYERS, max_iter=1, batch_size=500, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(inputs.to_numpy(dtype=np.float64), labels)
+    skops.io.dump(model, folder / "network.skops")
+    return folder / "network.skops", sum(each.size for each in model.coefs_)
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Of the cost in the size, between the two largest."""
+    return math.log(costs[-1] / costs[-2]) / math.log(sizes[-1] / sizes[-2])
+
+
+def searched(title: str, what: str, sizes: Sequence[int], make: Callable[[int], tuple[Path, int]], folder: Path) -> str:
+    """A section: a search of a million rows, by the size of the model."""
+    lines = []
+    costs = []
+    measured = []
+    for size in sizes:
+        model, n = make(size)
+        words = ["search", "--technique", "random", "--max-evaluations", str(N_EVALUATIONS), "--protected", "sex"]
+        said, most = run(model, words, folder)
+        measured.append(n)
+        costs.append(float(said["seconds"]))
+        each = f"{1e6 * costs[-1] / N_EVALUATIONS:.2f}"
+        lines.append([f"{size:,}", f"{n:,}", f"{costs[-1]:.1f}", each, f"{most:,.0f}"])
+        print(title, lines[-1], flush=True)
+    header = [title, what, f"s of {N_EVALUATIONS:,} rows", "microseconds a row", "model's process, MB"]
+    grows = f"Between the two largest, seconds grow with the power {exponent(measured, costs):.2f} of the {what}."
+    return f"## Search, by {title}\n\n{markdown(header, lines)}\n\n{grows}"
+
+
+def by_scope(folder: Path) -> str:
+    """A section: an estimate over some people, by the combinations of protected values."""
+    lines = []
+    sizes = []
+    costs = []
+    for protected in SCOPES:
+        model = ROOT / "sample_models" / "census_income_forest.skops"
+        said, most = run(model, ["estimate", "--samples", str(N_PEOPLE), "--protected", ",".join(protected)], folder)
+        sizes.append(said["evaluations"] / N_PEOPLE)
+        costs.append(float(said["seconds"]))
+        lines.append([", ".join(protected), f"{sizes[-1]:,.0f}", f"{costs[-1]:.2f}", f"{most:,.0f}"])
+        print(lines[-1], flush=True)
+    header = ["protected", "combinations", f"s of {N_PEOPLE:,} people", "model's process, MB"]
+    grows = f"Between the two largest, seconds grow with the power {exponent(sizes, costs):.2f} of the combinations."
+    return f"## Estimate, by combinations of protected values\n\n{markdown(header, lines)}\n\n{grows}"
+
+
+def main() -> None:
+    """Print the tables and keep them in ``scale.md``."""
+    parser = argparse.ArgumentParser(prog="benchmarks.scale_models")
+    parser.add_argument("--only", choices=("trees", "networks", "scopes"))
+    only = parser.parse_args().only
+    sections = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if only in (None, "trees"):
+            sections.append(searched("trees", "trees", N_TREES, lambda n: (forest(n // N_TREES[0], folder), n), folder))
+        if only in (None, "networks"):
+            title = f"width of {N_LAYERS} layers"
+            sections.append(searched(title, "weights", WIDTHS, lambda width: network(width, folder), folder))
+        if only in (None, "scopes"):
+            sections.append(by_scope(folder))
+    keep_sections("scale", "Large tables, large models, wide scopes", sections)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,7 @@ class ClusterCounts:
         n_done, n_repeated, n_set_aside: blocks answered; asked again, after something was lost; given up.
         dashboard: address of the cluster's own page.
         why: why the cluster did not help; empty where it did, or was not needed.
+        is_here: the run is to be worked on this machine alone, as whoever started it chose.
     """
 
     n_workers: Count = 0
@@ -26,3 +27,8 @@ class ClusterCounts:
     n_set_aside: Count = 0
     dashboard: Text = ""
     why: Text = ""
+    is_here: bool = False
+
+
+HERE = ClusterCounts(why="Not asked: this machine was chosen.", is_here=True)
+"""Of a run that is to be worked here, kept before it begins."""

@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.starting.start import libraries_taken
 from fairness_engine.runs.follow_ups import start_measuring
-from fairness_engine.runs.kinds import kind_of
+from fairness_engine.runs.kinds import kind_of, results_of
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
@@ -150,7 +151,7 @@ class Worker:
                     store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 given = self._kind.given(store, config)
-                if cluster_address() and model is not None and not config.text_column and self._kind.shares:
+                if self._cluster and model is not None and not config.text_column and self._kind.shares:
                     self._sharing = self._shared_run(data, model, process.tell)
                     given |= {"is_shared": True}
                 store.set_phase(self._run.id, self._kind.first_phase)
@@ -215,14 +216,20 @@ class Worker:
 
         files = {"data": data} if model is None else {"data": data, "model": model}
         how = self._how_opened()
-        return SharedRun(self._store, self._run, cluster_address(), files, how, self._loops(), tell)
+        return SharedRun(self._store, self._run, self._cluster, files, how, self._loops(), tell)
+
+    @cached_property
+    def _cluster(self) -> str:
+        """Address of the cluster that may help; empty where there is none, or this machine was chosen."""
+        told = results_of(self._store, self._run.id).cluster
+        return "" if told is not None and told.is_here else cluster_address()
 
     def _is_whole_elsewhere(self) -> bool:
         """Runs of which several are wanted go to the cluster whole: each is one process's work, for which none is
         started here.
         """
         is_one_of_many = self._run.config.comparison is not None or self._kind.goes_whole
-        return bool(cluster_address()) and not cluster_address().isdigit() and is_one_of_many
+        return bool(self._cluster) and not self._cluster.isdigit() and is_one_of_many
 
     def _work_elsewhere(self, data: StoredFile, model: StoredFile | None) -> RunState:
         """Have the whole run worked by a process of the cluster, and fold what it said."""

@@ -12,6 +12,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.search.registry import BASELINES
 from fairness_engine.search.technique import OF_PEOPLE
+from fairness_engine.store.environment import cluster_address
 from pages.shared.app import wording
 from pages.shared.fields import MAX_EXACT, SettingsForm
 from pages.shared.review import planning
@@ -258,6 +259,21 @@ def n_seeds_field() -> int:
         persist_state="session",
     )
     return int(n_seeds or 1)
+
+
+def is_here_field() -> bool:
+    """Whether the runs are worked on this machine alone; asked where there is a cluster."""
+    if not cluster_address():
+        return False
+    where = st.radio(
+        "Where",
+        ["The cluster", "This machine"],
+        horizontal=True,
+        key="where",
+        help="What is found is the same. Small work is done on this machine in either case.",
+        persist_state="session",
+    )
+    return where == "This machine"
 
 
 def max_starts_field() -> int | None:

@@ -38,9 +38,10 @@ def _searches(review, *, is_comparison) -> None:
     speed = (review.fit or {}).get("rows_per_second")
     st.header("Techniques" if is_comparison else "Technique", anchor=False)
     plan = _comparison(review, domain, speed) if is_comparison else _one_search(review, domain, speed)
-    _summary(plan, domain, speed, is_comparison)
+    is_here = plan_form.is_here_field()
+    _summary(plan, domain, speed, is_comparison, is_here)
     if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
-        _start(review, plan, is_comparison)
+        _start(review, plan, is_comparison, is_here)
 
 
 def _proof(review) -> None:
@@ -55,9 +56,11 @@ def _proof(review) -> None:
         st.button("Start", type="primary", disabled=True, key="start")
         return
     wanted = certify_form.ask()
+    is_here = plan_form.is_here_field()
     st.markdown(planning.proof_text(wanted.max_seconds))
     if st.button("Start", type="primary", key="start"):
-        session.set_run(session.start_runs(review, [certify_form.make_config(review, wanted)])[0])
+        configs = [certify_form.make_config(review, wanted)]
+        session.set_run(session.start_runs(review, configs, is_here=is_here)[0])
         session.go_to(navigation.CERTIFY)
 
 
@@ -99,7 +102,7 @@ def _comparison(review, domain, speed):
     return planning.Plan(searches, budget, seed, n_seeds=n_seeds, max_starts=max_starts, is_counted=is_counted)
 
 
-def _summary(plan, domain, speed, is_comparison) -> None:
+def _summary(plan, domain, speed, is_comparison, is_here) -> None:
     if not plan.n_runs:
         technique = "technique beside the baselines" if is_comparison else "technique, or an estimate"
         st.info(f"Choose at least one {technique}.")
@@ -107,7 +110,7 @@ def _summary(plan, domain, speed, is_comparison) -> None:
     counted = f"{planning.runs_text(plan)}  \n" if is_comparison else ""
     st.markdown(
         f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)} "
-        f"{planning.cluster_text(plan, speed)}  \n"
+        f"{'' if is_here else planning.cluster_text(plan, speed)}  \n"
         f"Every individual is tested with {wording.count(domain.n_variants)} combinations of protected values: "
         + ("all but those that the scope leaves out." if domain.scope.excluded else "all there are in the scope.")
     )
@@ -117,9 +120,9 @@ def _start_label(plan) -> str:
     return "Start" if plan.n_runs < 2 else f"Start {plan.n_runs} runs side by side"
 
 
-def _start(review, plan, is_comparison) -> None:
+def _start(review, plan, is_comparison, is_here) -> None:
     configs = planning.make_configs(review, plan)
-    session.set_run(session.start_runs(review, configs)[0])
+    session.set_run(session.start_runs(review, configs, is_here=is_here)[0])
     if is_comparison:
         comparison_choice.go_to(configs[0].comparison)
     session.go_to(navigation.RUN)

@@ -17,6 +17,8 @@ import pytest
 import skops.io
 
 from fairness_engine.audit.result_hash import result_hash
+from fairness_engine.cluster.counts import HERE
+from fairness_engine.codec import encode
 from fairness_engine.data.schema import Schema
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
@@ -219,6 +221,16 @@ def test_a_run_whose_cluster_is_not_there_is_worked_here_and_says_so(
     assert store.run(run_id).state is RunState.RUNNING
     store.request_cancel(run_id)
     wait_for(lambda: queue.refresh(store, run_id).state.is_final)
+
+
+def test_a_run_for_this_machine_asks_no_cluster(store: RunStore, alone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, "tcp://127.0.0.1:9")
+    run_id = store.create_run(slow_search(store))
+    store.set_result(run_id, "cluster", encode(HERE))
+    ended = queue.run_in_foreground(store, run_id, lambda _: None)
+    assert ended.state is RunState.FINISHED, ended.message
+    assert results_of(store, run_id).cluster == HERE
+    assert result_hash(store, ended) == alone
 
 
 @pytest.mark.parametrize("is_opened", [False, True])

@@ -296,29 +296,39 @@ def check_unchanged() -> None:
         raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
 
 
-def start_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
+def start_runs(review: Review, configs: Sequence[RunConfig], *, is_here: bool = False) -> list[str]:
     """Queue runs of the open review and start those that there is a place for; returns their ids.
+
+    Args:
+        is_here: the cluster, where there is one, is not asked.
 
     Raises:
         StaleReviewError: as ``check_unchanged``.
         RunError: as ``queue_runs``.
     """
     check_unchanged()
-    return queue_runs(review, configs)
+    return queue_runs(review, configs, is_here=is_here)
 
 
-def queue_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
+def queue_runs(review: Review, configs: Sequence[RunConfig], *, is_here: bool = False) -> list[str]:
     """Queue runs of a review as it is known, and start those that there is a place for; returns their ids.
+
+    Args:
+        is_here: as in ``start_runs``.
 
     Raises:
         RunError: the review's owner has too many runs waiting, or no room on the disk.
     """
+    from fairness_engine.cluster.counts import HERE
+    from fairness_engine.codec import encode
     from fairness_engine.runs.limits import check_disk, check_waiting
     from fairness_engine.runs.queue import start_queued
 
     check_waiting(store(), review.owner, len(configs))
     check_disk(store(), review.owner)
     run_ids = [store().create_run(config, review.id) for config in configs]
+    for run_id in run_ids if is_here else ():
+        store().set_result(run_id, "cluster", encode(HERE))
     start_queued(store())
     forget_asked()
     return run_ids

@@ -11,11 +11,13 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import run_cases
+from fairness_engine.cluster.counts import HERE
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
 from fairness_engine.search.registry import BASELINES, TECHNIQUES
 from fairness_engine.search.techniques.aequitas import Aequitas
+from fairness_engine.store.environment import CLUSTER_VARIABLE
 from fairness_engine.store.store import RunStore
 from pages.shared.review import planning
 from pages.shared.runs.technique_families import known_families
@@ -326,3 +328,19 @@ def test_a_model_that_does_not_take_the_attribute_may_be_certified(open_app: Ope
     app = proving(open_app(PLAN, review=review.id))
     assert said.errors_of(app) == []
     assert not app.button(key="start").disabled
+
+
+def test_this_machine_is_a_choice_where_there_is_a_cluster(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = run_cases.review_of(store)
+    assert "where" not in {radio.key for radio in open_app(PLAN, review=review.id).radio}
+    monkeypatch.setenv(CLUSTER_VARIABLE, "2")
+    for where in ("The cluster", "This machine"):
+        app = choose(open_app(PLAN, review=review.id), "aequitas")
+        app.button_group(key="proposed_distributions").set_value([])
+        app.radio(key="where").set_value(where)
+        app.button(key="start").click().run()
+        assert said.errors_of(app) == []
+    by_age = sorted(store.runs(review.id), key=lambda run: run.created)
+    assert [kinds.results_of(store, run.id).cluster for run in by_age] == [None, HERE]

@@ -28,9 +28,9 @@ from fairness_engine.store.whole_files import exported_file
 
 COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
-    *("positive", "reading", "left_out", "links", "result_hash", "workers", "blocks"),
+    *("positive", "reading", "left_out", "links", "data_query", "result_hash", "workers", "blocks"),
 )
-COMMON_PARTS = {"reading": Reading}
+COMMON_PARTS = {"reading": Reading, "data_query": ("text", "url")}
 """What objects of the JSON hold, as ``cli.gate`` reads it."""
 
 
@@ -79,6 +79,7 @@ def run_fields(run: RunRecord, store: RunStore, *, is_hashed: bool = True) -> di
         "state": run.state.value,
         "left_out": left_out(run.config),
         "links": links_to_json(run.config.scope.links, run.config.schema),
+        "data_query": run.config.data_query,
         "result_hash": _hash_of(store, run) if is_hashed else None,
         **cluster_fields(store, [run]),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -21,6 +22,7 @@ from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.settings import SettingInfo, Settings, settings_of
 from fairness_engine.store.environment import (
     CLUSTER_VARIABLE,
+    DATA_VARIABLE,
     DATABASE_VARIABLE,
     DEPOT_VARIABLE,
     WORKSPACE_VARIABLE,
@@ -218,6 +220,10 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
 PROGRAM = "python -m fairness_engine"
 
 
+_PASSWORD = re.compile(r"(\w://[^\s/:@]*:)\S*@")
+"""In the address of a database, which a complaint would repeat where the name of an option is mistyped."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one sentence."""
 
@@ -227,7 +233,8 @@ class Parser(argparse.ArgumentParser):
         Raises:
             SettingError: always.
         """
-        raise SettingError(f"{message[:1].upper()}{message[1:]}. '{self.prog} --help' lists the options.")
+        said = _PASSWORD.sub(r"\1***@", f"{message[:1].upper()}{message[1:]}")
+        raise SettingError(f"{said}. '{self.prog} --help' lists the options.")
 
 
 def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None) -> Parser:
@@ -286,7 +293,17 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
 
 def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True) -> None:
     group = parser.add_argument_group("what is assessed")
-    group.add_argument("--data", required=True, metavar="D.csv", help="the table, a CSV or Parquet file")
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", metavar="D.csv", help="the table, a CSV or Parquet file")
+    source.add_argument(
+        "--data-query", metavar="Q.sql", help="instead of a file: a query, or the file of one; its rows are the table"
+    )
+    group.add_argument(
+        "--data-url",
+        metavar="URL",
+        help=f"the database of the query, of PostgreSQL or SQLite; default: {DATA_VARIABLE}, which hides a password",
+    )
+    group.add_argument("--data-name", metavar="NAME", help="what the rows of the query are called (default query)")
     group.add_argument("--schema", metavar="S.json", help="its columns; inferred from the table when missing")
     group.add_argument(
         "--missing",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,20 +25,32 @@ from fairness_engine.measures.plausibility.combinations import unseen_combinatio
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
-from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
+from fairness_engine.store.environment import (
+    DATA_VARIABLE,
+    UNSAFE_FORMATS_VARIABLE,
+    database_url,
+    default_workspace,
+    take_data_url,
+)
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.store import RunStore
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a command is about: files kept in the store, and what they mean."""
+    """What a command is about: files kept in the store, and what they mean.
+
+    Args:
+        table: the data, where it was read.
+        data_query: where it came from, as ``RunConfig`` has it.
+    """
 
     store: RunStore
     data: StoredFile
     model: StoredFile | None
     schema: Schema
     table: Table | None
+    data_query: Mapping[str, str] | None = None
 
 
 def note_formats(options: argparse.Namespace) -> None:
@@ -54,22 +68,88 @@ def open_store(options: argparse.Namespace) -> RunStore:
 
 
 def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request:
-    """Check that the files are there, read or infer the schema, and keep data and model in the store.
+    """Check that the files are there, ask the database where the data is a query's, read or infer the schema, and keep
+    data and model in the store.
 
     Raises:
-        InputError: a file that is missing, or cannot be what it should.
+        InputError: a file that is missing, or cannot be what it should; a query that cannot be answered.
     """
-    data_path = Path(options.data)
     model_path = Path(options.model) if options.model else None
-    if not data_path.is_file():
+    if options.data is not None and not Path(options.data).is_file():
         raise DataError(f"--data must name a CSV or Parquet file, but there is none at {options.data}.")
     if model_path is not None and not model_path.is_file():
         raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
-    schema = Schema.read(Path(options.schema)) if options.schema else None
+    given = Schema.read(Path(options.schema)) if options.schema else None
     is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
-    is_asked = needs_table or schema is None or is_corrected
+    is_asked = needs_table or given is None or is_corrected or options.leave_out_impossible
     store = open_store(options)
-    table = read_stored(store.workspace, data_path, data_path.name) if is_asked else None
+    with _data_file(options) as source:
+        table = read_stored(store.workspace, source.path, source.name) if is_asked else None
+        schema = _corrected(options, given, table)
+        data = store.add_file(source.path, source.name, FileRole.DATA)
+    model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
+    return Request(store, data, model, schema, table, source.query)
+
+
+@dataclass(frozen=True)
+class _DataFile:
+    """The data as it is to be read and kept.
+
+    Args:
+        query: where it came from, as ``RunConfig`` has it.
+    """
+
+    path: Path
+    name: str
+    query: Mapping[str, str] | None = None
+
+
+@contextmanager
+def _data_file(options: argparse.Namespace) -> Iterator[_DataFile]:
+    """The file that ``--data`` names, or one with the rows of ``--data-query``, which is gone afterwards.
+
+    Raises:
+        SettingError: options of a query without one, or a query without a database.
+        DataError: a query that cannot be answered.
+    """
+    address = take_data_url()
+    if options.data_query is None:
+        for option, value in (("--data-url", options.data_url), ("--data-name", options.data_name)):
+            if value is not None:
+                raise SettingError(f"{option} belongs to a query: name one with --data-query, or leave {option} out.")
+        path = Path(options.data)
+        yield _DataFile(path, path.name)
+        return
+    address = address if options.data_url is None else options.data_url
+    if address is None:
+        raise SettingError(
+            "--data-query must be asked of a database, got none. Name it with --data-url, or with the variable "
+            f"{DATA_VARIABLE} where its address holds a password."
+        )
+    from fairness_engine.data.sql.database import has_password, read_address
+    from fairness_engine.data.sql.rows import DataQuery, keep_rows
+    from fairness_engine.data.sql.statement import read_query
+
+    query = DataQuery(read_query(options.data_query), read_address(address))
+    if options.data_url is not None and has_password(query.address):
+        say(f"Note: whoever lists the processes sees the password in --data-url; {DATA_VARIABLE} keeps it from them.")
+    with tempfile.TemporaryDirectory(prefix="evenhand-query-") as folder:
+        path = Path(folder) / "rows.parquet"
+        n_rows = keep_rows(query, path)
+        if not options.quiet:
+            say(f"The query gave {n_rows:,} rows.")
+        yield _DataFile(path, options.data_name or _NAME_OF_QUERY, query.to_json())
+
+
+_NAME_OF_QUERY = "query"
+
+
+def _corrected(options: argparse.Namespace, schema: Schema | None, table: Table | None) -> Schema:
+    """The schema that is given, or that the table suggests, with what the options say otherwise.
+
+    Raises:
+        InputError: no such column or outcome, or links that cannot be.
+    """
     if schema is None:
         if table is None:  # pragma: no cover - read above
             raise DataError("The table was not read.")
@@ -85,9 +165,7 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     if options.link:
         given = [parse_link(text, schema) for text in options.link]
         schema = replace(schema, links=joined([*schema.links, *given], schema))
-    data = store.add_file(data_path, data_path.name, FileRole.DATA)
-    model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
-    return Request(store, data, model, schema, table)
+    return schema
 
 
 def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]:
@@ -129,7 +207,7 @@ def read_scope(
     """The scope that the options describe, checked against the schema.
 
     Args:
-        table: the data, where it was read already.
+        table: the data; without it no values are left out as impossible.
         needs_variants: people are compared who differ in protected values, so a number must not have too many.
 
     Raises:
@@ -151,10 +229,8 @@ def read_scope(
     scope = scope.with_links_of(schema)
     asked = [link for link in schema.links if any(text.startswith(f"{link.protected}:") for text in options.link)]
     scope = replace(scope, links=(*scope.links, *(link for link in asked if link not in scope.links)))
-    if needs_variants and options.leave_out_impossible:
-        data = Path(options.data)
-        workspace = options.workspace or default_workspace()
-        dataset = make_dataset(table or read_stored(workspace, data, data.name), schema)
+    if needs_variants and options.leave_out_impossible and table is not None:
+        dataset = make_dataset(table, schema)
         found = unseen_combinations(dataset.rows, dataset.schema, scope)
         scope = replace(scope, excluded=tuple(each.combination for each in found))
         if found:

@@ -126,6 +126,7 @@ def _configs(
     seconds = settings.measure_seconds
     same = (run.config.data_id, run.config.model_id, run.config.schema, run.config.scope)
     own: dict[str, Any] = {"seed": seed, "comparison": run.id, "versions": installed_versions()}
+    own["data_query"] = run.config.data_query
     longer = _TIMES * seconds
     budget = Budget(_UNLIMITED, longer)
     column = run.config.text_column

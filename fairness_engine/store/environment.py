@@ -9,6 +9,8 @@ from fairness_engine.errors import SettingError
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 """The folder that keeps reviews, runs and uploaded files."""
+DATA_VARIABLE = "EVENHAND_DATA_URL"
+"""The database that ``--data-query`` is asked of, with its password."""
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
 """Where the small records are: the address of a database of PostgreSQL, or of SQLite; in the workspace without it."""
 CLUSTER_VARIABLE = "EVENHAND_CLUSTER"
@@ -47,6 +49,13 @@ def is_yes(variable: str) -> bool:
 def default_workspace() -> Path:
     """The folder that ``EVENHAND_WORKSPACE`` names, else ``workspace`` in the current folder."""
     return Path(os.environ.get(WORKSPACE_VARIABLE) or "workspace").absolute()
+
+
+def take_data_url() -> str | None:
+    """The database that ``EVENHAND_DATA_URL`` names. The variable is gone afterwards: it may hold a password, and no
+    process that is started from here needs it.
+    """
+    return os.environ.pop(DATA_VARIABLE, None)
 
 
 def database_url() -> str | None:

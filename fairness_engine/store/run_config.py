@@ -53,6 +53,8 @@ class RunConfig:
         max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.
         distribution, n_samples: of an estimate.
         versions: of this program and the libraries that can change a result.
+        data_query: where the data is the rows of a query: its ``text``, and the ``url`` of the database without
+            password; ``None`` for a file.
 
     Raises:
         SettingError: a seed, a number of starts or of samples out of its range.
@@ -72,6 +74,7 @@ class RunConfig:
     distribution: Distribution = Distribution.UNIFORM
     n_samples: int = 20_000
     versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
+    data_query: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distribution", Distribution(self.distribution))
@@ -93,6 +96,10 @@ class RunConfig:
             "settings": dict(self.settings),
             "versions": dict(self.versions),
         }
+        if self.data_query is None:  # as versions before it wrote it, which read no other
+            del content["data_query"]
+        else:
+            content["data_query"] = dict(self.data_query)
         return content
 
     @classmethod
@@ -111,7 +118,9 @@ class RunConfig:
             known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
             known["scope"] = Scope.from_json(content["scope"])
             known["budget"] = Budget(**content["budget"])
-            known |= {name: dict(content[name]) for name in ("settings", "versions") if name in content}
+            known |= {name: dict(content[name]) for name in ("settings", "versions", "data_query") if name in content}
+            if not all(isinstance(text, str) for text in known.get("data_query", {}).values()):
+                raise TypeError("a query that is no text")
             return cls(**known)
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError, InputError) as error:
             raise RunError(

@@ -164,6 +164,7 @@ def _result(
         "state": _worst(runs).state.value,
         "left_out": left_out(runs[0].config),
         "links": links_to_json(runs[0].config.scope.links, runs[0].config.schema),
+        "data_query": runs[0].config.data_query,
         "comparison": name,
         "techniques": [_line(line) for line in compared.techniques],
         "n_exact": compared.n_exact,

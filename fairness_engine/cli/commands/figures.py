@@ -57,6 +57,7 @@ def figures(options: argparse.Namespace) -> Outcome:
     settings = FigureSettings(sets, **given) if sets else FigureSettings.of_all(scope.protected, **given)
     model_id = assessed.model.id if assessed.model is not None else ""
     own: dict[str, Any] = {"budget": Budget(_UNLIMITED), "seed": options.seed, "settings": settings.to_json()}
+    own["data_query"] = assessed.data_query
     config = kinds.FIGURES.config(assessed.data.id, model_id, assessed.schema, scope, **own)
 
     def shown(run: RunRecord, *, has_bar: bool) -> str:

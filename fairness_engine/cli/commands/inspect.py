@@ -81,6 +81,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "reading": reading,
         "positive": reading.get("positive") if reading else None,
         "links": links_to_json(schema.links, schema),
+        "data_query": assessed.data_query,
     }
     if options.suggest_links:
         result["suggested_links"] = _suggested(dataset)

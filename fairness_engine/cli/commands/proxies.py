@@ -196,6 +196,7 @@ def _config(assessed: Request, options: argparse.Namespace, settings: ProxySetti
     scope = read_scope(options, assessed.schema, needs_variants=False)
     model_id = assessed.model.id if assessed.model is not None else ""
     own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
+    own["data_query"] = assessed.data_query
     return kinds.PROXIES.config(assessed.data.id, model_id, assessed.schema, scope, **own)
 
 

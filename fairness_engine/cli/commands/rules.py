@@ -316,6 +316,7 @@ def _config(assessed: Request, options: argparse.Namespace, settings: RuleSettin
         schema, scope = text_scope(options, schema)
     model_id = assessed.model.id if assessed.model is not None else ""
     own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
+    own["data_query"] = assessed.data_query
     return kinds.RULES.config(assessed.data.id, model_id, schema, scope, **own)
 
 

@@ -208,7 +208,8 @@ def _whole_data(assessed: Request, options: argparse.Namespace) -> Budget:
     """The default of a scan: what testing every row of the file takes."""
     if assessed.table is None:  # pragma: no cover - asked for
         raise DataError("The table was not read.")
-    return scan_budget(assessed.table.n_rows, Domain(assessed.schema, read_scope(options, assessed.schema)))
+    scope = read_scope(options, assessed.schema, assessed.table)
+    return scan_budget(assessed.table.n_rows, Domain(assessed.schema, scope))
 
 
 def make_config(assessed: Request, options: argparse.Namespace, kind: RunKind[Any], **own: Any) -> RunConfig:
@@ -222,7 +223,7 @@ def make_config(assessed: Request, options: argparse.Namespace, kind: RunKind[An
         raise ModelError("A model is needed: name it with --model.")
     if "scope" not in own:
         own["scope"] = read_scope(options, assessed.schema, assessed.table)
-    own = {"seed": options.seed, **own}
+    own = {"seed": options.seed, "data_query": assessed.data_query, **own}
     return kind.config(assessed.data.id, assessed.model.id, assessed.schema, **own)
 
 

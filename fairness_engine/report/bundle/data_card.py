@@ -95,9 +95,15 @@ def _distribution(data: FileEntry, contents: Contents) -> dict[str, Any]:
         "name": data.name,
         "contentUrl": where,
         "contentSize": f"{data.n_bytes} B",
-        "encodingFormat": "application/vnd.apache.parquet" if data.name.lower().endswith(".parquet") else "text/csv",
+        "encodingFormat": "application/vnd.apache.parquet" if _is_parquet(data, contents) else "text/csv",
         "sha256": data.sha256,
     }
+
+
+def _is_parquet(data: FileEntry, contents: Contents) -> bool:
+    """Whether a file is called so, or holds the rows of a query."""
+    queries = (run.config.data_query for run in contents.runs if run.config.data_id == data.id)
+    return data.name.lower().endswith(".parquet") or any(queries)
 
 
 # --- record sets --------------------------------------------------------------------------------

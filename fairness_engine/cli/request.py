@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -133,7 +134,7 @@ def _data_file(options: argparse.Namespace) -> Iterator[_DataFile]:
     query = DataQuery(read_query(options.data_query), read_address(address))
     if options.data_url is not None and has_password(query.address):
         say(f"Note: whoever lists the processes sees the password in --data-url; {DATA_VARIABLE} keeps it from them.")
-    with tempfile.TemporaryDirectory(prefix="evenhand-query-") as folder:
+    with _ended_by_interrupt(), tempfile.TemporaryDirectory(prefix="evenhand-query-") as folder:
         path = Path(folder) / "rows.parquet"
         n_rows = keep_rows(query, path)
         if not options.quiet:
@@ -142,6 +143,18 @@ def _data_file(options: argparse.Namespace) -> Iterator[_DataFile]:
 
 
 _NAME_OF_QUERY = "query"
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Whatever asks the command to end does it as an interrupt does, so that people's rows do not stay behind."""
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _corrected(options: argparse.Namespace, schema: Schema | None, table: Table | None) -> Schema:

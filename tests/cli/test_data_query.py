@@ -4,9 +4,14 @@ is nowhere.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +20,14 @@ import pytest
 from sqlalchemy import create_engine
 from test_commands import DATA, INPUTS, MODEL, SCHEMA, Commands
 
-from fairness_engine.store.environment import DATA_VARIABLE
+from fairness_engine.errors import RunError
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
+from fairness_engine.store.environment import DATA_VARIABLE, NO_FORK_VARIABLE
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from own_cluster import PASSWORD
+from store_cases import SCHEMA as SMALL_SCHEMA
 
 SEARCH = ("--protected", "sex,race", "--technique", "aequitas", "--max-evaluations", "8000", "--seed", "3", "--quiet")
 QUERY = "SELECT * FROM people"
@@ -57,7 +67,8 @@ def _load(url: str) -> None:
 def small(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'people.db'}"
     engine = create_engine(url)
-    pd.DataFrame({"age": [20, 30, 40] * 40, "sex": ["f", "m"] * 60, "hired": [0, 1, 1, 0] * 30}).to_sql("people", engine)
+    people = pd.DataFrame({"age": [20, 30, 40] * 40, "sex": ["f", "m"] * 60, "hired": [0, 1, 1, 0] * 30})
+    people.to_sql("people", engine)
     engine.dispose()
     return url
 
@@ -135,6 +146,25 @@ def test_every_command_that_reads_a_table_says_what_was_asked(
     store.close()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_leaves_no_rows_behind(small: str, tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i, hex(randomblob(900)) FROM n"
+    program = [sys.executable, "-m", "fairness_engine", "inspect", "--data-query", endless, "--data-url", small]
+    environment = {**os.environ, "TMPDIR": str(folder), NO_FORK_VARIABLE: "1"}
+    ended = subprocess.Popen([*program, "--workspace", str(tmp_path / "workspace")], env=environment)
+    until = time.monotonic() + 120
+    while not any(path.stat().st_size for path in folder.glob("evenhand-query-*/*")):
+        assert ended.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    ended.send_signal(number)
+    assert ended.wait(60) == 130
+    assert list(folder.glob("evenhand-query-*")) == []
+
+
 def test_what_the_data_never_holds_together_is_left_out_of_a_query_too(
     command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +176,17 @@ def test_what_the_data_never_holds_together_is_left_out_of_a_query_too(
     as_file = command.json("estimate", "--data", str(DATA), *asked)
     assert found["left_out"] == as_file["left_out"]
     assert found["result_hash"] == as_file["result_hash"]
+
+
+def test_a_stored_question_without_a_query_is_as_versions_before_wrote_it() -> None:
+    plain = kinds.ESTIMATE.config("data", "model", SMALL_SCHEMA, Scope(("sex",)))
+    asked = replace(plain, data_query={"text": QUERY, "url": "sqlite:///people.db"})
+    assert "data_query" not in plain.to_json()
+    for config in (plain, asked):
+        assert RunConfig.from_json(config.to_json()) == config
+    for damaged in ({"text": 3}, ["text"], None, "text"):
+        with pytest.raises(RunError, match="must be as it was written"):
+            RunConfig.from_json({**plain.to_json(), "data_query": damaged})
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ changed.
 
 from __future__ import annotations
 
+import _thread
 import datetime
 import decimal
 import json
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,6 +203,15 @@ def test_a_large_result_is_never_in_memory(
     n_rows, megabytes = json.loads(ran.stdout)
     assert n_rows == pq.read_metadata(path).num_rows == MANY
     assert megabytes < 100
+
+
+def test_an_interrupt_ends_a_query_that_has_no_rows_yet(people: str, tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS n FROM n"
+    ringing = threading.Timer(0.5, _thread.interrupt_main)
+    ringing.start()
+    with pytest.raises(KeyboardInterrupt):
+        answered(endless, people, tmp_path)
+    ringing.join()
 
 
 # --- what is refused ----------------------------------------------------------------------------

@@ -34,6 +34,10 @@ _NETWORK: Mapping[str, Any] = {
 """After how long a server counts as away; how long it works on a query is its own affair."""
 _MAX_REASON = 150
 _LETTERS_OF_A_SECRET = 3
+_STEPS = 1_000_000
+"""Of SQLite, between two moments in which an interrupt is noticed."""
+_INTERRUPTED = "interrupted"
+"""What SQLite says then."""
 _READING = {"postgresql_readonly": True, "stream_results": True, "max_row_buffer": 1, "no_parameters": True}
 """A transaction that is read-only, a cursor on the server's side, and a text in which ``%`` and ``:`` mean nothing."""
 
@@ -105,6 +109,8 @@ def reading(address: URL) -> Iterator[Connection]:
             "'evenhand[team]'."
         ) from None
     except SQLAlchemyError as error:
+        if isinstance(error, DBAPIError) and str(error.orig) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
         is_away = not is_connected or (isinstance(error, DBAPIError) and error.connection_invalidated)
         reason = _reason(error, address)
         if is_away:
@@ -134,6 +140,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
     """A file of SQLite, opened so that neither a query nor what the file brings along can change anything."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
+        connection.set_progress_handler(lambda: 0, _STEPS)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("SELECT count(*) FROM sqlite_master")  # says whether it is a database

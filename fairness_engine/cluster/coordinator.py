@@ -37,6 +37,8 @@ _CONNECT_SECONDS = 15.0
 _RECONNECT_SECONDS = 600.0
 """How long a lost scheduler may take to come back."""
 _TICK_SECONDS = 0.5
+_TLS = "tls://"
+_KEYS = tuple(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
 _CLOSE_SECONDS = 5.0
 
 
@@ -138,6 +140,7 @@ class Coordinator:
         from distributed import Client
 
         try:
+            self._check_keys()
             where = self._start_here() if self._n_here else self._address
             client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
             client.wait_for_workers(self._n_here or 1, timeout=_CONNECT_SECONDS)
@@ -149,6 +152,28 @@ class Coordinator:
             ) from None
         self.counts.dashboard = client.dashboard_link if self._cluster is None else ""
         return client
+
+    def _check_keys(self) -> None:
+        """See that keys are there for a scheduler that wants them; Dask's client would end with an error of another
+        kind, and look for its scheduler for another half minute.
+
+        Raises:
+            RunError: there are none, or they cannot be read.
+        """
+        from distributed.security import Security
+
+        if not self._address.startswith(_TLS):
+            return
+        got = "none"
+        try:
+            if Security().get_connection_args("client")["ssl_context"] is not None:
+                return
+        except OSError as error:
+            got = str(error)
+        raise RunError(
+            f"The cluster at '{self._address}' must be reached with its keys, got: {got}. Name their files, by whole "
+            f"paths, in {', '.join(_KEYS[:-1])} and {_KEYS[-1]}."
+        )
 
     def _start_here(self) -> Any:
         self._end_cluster()

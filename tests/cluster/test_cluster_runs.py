@@ -206,16 +206,20 @@ def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatc
     assert store.n_pairs(run_id) > 0
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("tcp://127.0.0.1:9", "must answer and have processes"), ("tls://127.0.0.1:9", "must be reached with its keys")],
+)
 def test_a_run_whose_cluster_is_not_there_is_worked_here_and_says_so(
-    store: RunStore, alone: str, monkeypatch: pytest.MonkeyPatch
+    address: str, said: str, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(CLUSTER_VARIABLE, "tcp://127.0.0.1:9")
+    monkeypatch.setenv(CLUSTER_VARIABLE, address)
     run_id = store.create_run(slow_search(store, 10**12))
     queue.launch(store, run_id)
 
     def is_told() -> bool:
         counts = results_of(store, run_id).cluster
-        return counts is not None and "must answer and have processes" in counts.why
+        return counts is not None and said in counts.why
 
     wait_for(is_told)
     assert store.run(run_id).state is RunState.RUNNING
@@ -231,6 +235,16 @@ def test_a_run_for_this_machine_asks_no_cluster(store: RunStore, alone: str, mon
     assert ended.state is RunState.FINISHED, ended.message
     assert results_of(store, run_id).cluster == HERE
     assert result_hash(store, ended) == alone
+
+
+def test_a_run_that_goes_to_a_cluster_whole_is_told_that_it_has_no_keys(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, "tls://127.0.0.1:9")
+    ended = run(store, slow_search(store, comparison="keys"))
+    assert ended.state is RunState.FAILED
+    assert ended.message is not None
+    assert "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY" in ended.message
 
 
 @pytest.mark.parametrize("is_opened", [False, True])

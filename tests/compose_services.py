@@ -85,12 +85,14 @@ class Services:
         service = self.services[name]
         written = {key: self.told(value) for key, value in service.get("environment", {}).items()}
         of_image = {key: self.told(value) for key, value in _image_environment().items()} if "build" in service else {}
-        return self.here() | of_image | written
+        runtime = self.folder / "run" / name  # a fork server that stands by is found by its own service alone
+        runtime.mkdir(parents=True, exist_ok=True)
+        return self.here() | of_image | written | {"XDG_RUNTIME_DIR": str(runtime)}
 
     def here(self) -> dict[str, str]:
-        """What every program of this machine needs, and nothing of the file."""
+        """What every program of this machine needs, and nothing of the file: loops and fork server are all tests'."""
         path = (str(self._programs), str(Path(sys.executable).parent), str(self._database.programs), "/usr/bin", "/bin")
-        kept = ("NUMBA_CACHE_DIR", "XDG_RUNTIME_DIR")  # compiled loops, and the fork server, of all tests
+        kept = ("NUMBA_CACHE_DIR", "XDG_RUNTIME_DIR")
         return {name: os.environ[name] for name in kept if name in os.environ} | {
             "PATH": os.pathsep.join(path),
             "HOME": str(self.folder),

@@ -283,6 +283,11 @@ class AppPage:
         self.page.evaluate(FOLLOW, address)
         self.wait_until_at_rest()
 
+    def open_in_turn(self, path: str = "", **query: str) -> None:
+        """The first address as a pasted link, each one after it within the session: for looks at page after page."""
+        opens = self.follow if self.page.url.startswith(self.url) else self.goto
+        opens(path, **query)
+
     def look(self, *, theme: str = "light", width: int = 1400, height: int = 900) -> None:
         """Go on in another theme and another window."""
         self.page.emulate_media(color_scheme=theme)

@@ -19,7 +19,7 @@ def test_no_page_has_a_serious_or_moderate_violation(app: AppPage, app_server: A
     axe = Axe()
     found: list[tuple[str, str, str, str]] = []
     for place in (*(place.url for place in navigation.PLACES), STAGE):
-        app.goto(place) if "?" in place else app.goto(place, review=review.id)
+        app.open_in_turn(place) if "?" in place else app.open_in_turn(place, review=review.id)
         title = place.split("?")[0].capitalize() or navigation.START.title
         expect(app.page).to_have_title(f"{title} · Evenhand")
         for theme in ("light", "dark"):

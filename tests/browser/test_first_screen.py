@@ -74,9 +74,9 @@ def test_answer_and_chart_are_on_the_first_screen(app: AppPage, app_server: AppS
     low: dict[str, str] = {}
     for address, wanted in PAGES.items():
         run = f"&run={search}" if address == navigation.RUN.url else ""
-        app.goto(f"{address}{'&' if '?' in address else '?'}review={review.id}{run}")
+        app.open_in_turn(f"{address}{'&' if '?' in address else '?'}review={review.id}{run}")
         low |= below_the_fold(app, address, *wanted)
-    app.goto("gradients", review=review.id)
+    app.follow("gradients", review=review.id)
     app.click_button("Compare gradients")
     low |= below_the_fold(app, "gradients, asked", *GRADIENTS)
     assert low == {}

@@ -68,7 +68,7 @@ def test_it_is_larger_has_no_menu_and_stays_until_it_is_left(app: AppPage, app_s
 def test_every_page_can_be_presented(app: AppPage, app_server: AppServer) -> None:
     (review,) = RunStore(app_server.workspace).reviews()
     for place in navigation.PLACES:
-        app.goto(place.url, review=review.id, present="1")
+        app.open_in_turn(place.url, review=review.id, present="1")
         expect(app.page.get_by_test_id("stSidebar")).to_be_hidden()
         app.expect_no_exception()
 

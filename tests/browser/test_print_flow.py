@@ -67,7 +67,7 @@ def test_every_page_fits_the_sheet_and_says_what_it_is_of(app: AppPage, app_serv
     head = head_of(store, review.id)
     app.page.set_viewport_size({"width": 1280, "height": 720})
     for address in ADDRESSES:
-        app.goto(f"{address}{'&' if '?' in address else '?'}review={review.id}")
+        app.open_in_turn(f"{address}{'&' if '?' in address else '?'}review={review.id}")
         sheets = app.page.pdf(prefer_css_page_size=True, print_background=True)
         keep(address, sheets)
         app.page.emulate_media(media="print")
@@ -93,7 +93,7 @@ def test_paper_is_white_in_the_dark_theme(app_server: AppServer, open_page: Open
     (review,) = RunStore(app_server.workspace).reviews()
     tab = open_page(app_server, theme="dark", width=1280, height=720)
     for address in ("groups", "certification", "findings", "report", "techniques?stage=MAFT"):
-        tab.goto(f"{address}{'&' if '?' in address else '?'}review={review.id}")
+        tab.open_in_turn(f"{address}{'&' if '?' in address else '?'}review={review.id}")
         assert brightness(tab) < DARK, f"{address}: the dark theme is on"
         sheets = tab.page.pdf(prefer_css_page_size=True, print_background=True)
         keep(f"dark-{address}", sheets)

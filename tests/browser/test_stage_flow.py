@@ -50,7 +50,7 @@ def test_every_stage_fits_a_projector_in_both_themes(app_server: AppServer, open
     for place, (name, title) in enumerate(STAGES.items()):
         theme = ("light", "dark")[place % 2]
         tab = tabs[theme]
-        tab.goto(f"techniques?stage={title.replace('+', '%2B')}&on=Three attributes")
+        tab.open_in_turn(f"techniques?stage={title.replace('+', '%2B')}&on=Three attributes")
         tab.expect_no_exception()
         slider = tab.page.get_by_label("Step", exact=True)
         n_steps = int(slider.get_attribute("max") or 0) + 1

@@ -228,8 +228,8 @@ class ServerOfModules(AppServer):
         self._line.close()
 
 
-ONE_PROCESS_FLAGS = ("--process-per-site", "--disable-gpu-compositing")
-"""All tabs of an app are drawn by one process, which has the app's scripts compiled after the first."""
+ONE_PROCESS_FLAGS = ("--process-per-site", "--disable-gpu-compositing", "--js-flags=--no-flush-bytecode")
+"""All tabs of an app are drawn by one process, which has the app's scripts compiled after the first, and keeps them."""
 
 
 def launch_browser(playwright: Playwright, flags: tuple[str, ...] = ()) -> Browser:

@@ -32,6 +32,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+LOOPS_VARIABLE = "EVENHAND_TESTS_LOOPS"
+"""Names the loops that are compiled before the processes start, where the tests that are asked for need no others."""
+
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
 
@@ -54,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
         os.environ["XDG_RUNTIME_DIR"] = os.environ[FOLDER_VARIABLE]  # no fork server of an app that is open beside them
         if config.getoption("numprocesses", None):
-            prepare_compiled(WORKSPACE, None, *Loops)
+            prepare_compiled(WORKSPACE, None, *map(Loops, os.environ.get(LOOPS_VARIABLE, " ".join(Loops)).split()))
     get_ready(WORKSPACE, stands_by=True)  # the first one starts it; processes, commands and apps of the tests find it
 
 

@@ -210,13 +210,24 @@ def run_in_foreground(
             store.request_cancel(run_id)
             has_asked = True
         if not run.state.is_final:
-            time.sleep(_FOREGROUND_POLL_SECONDS)
+            _pause(store, run_id)
     _reap(store, run_id)
     return before
 
 
 def _shown(run: RunRecord) -> tuple[object, ...]:
     return run.state, run.phase, run.evaluations, run.n_found, run.n_tried
+
+
+def _pause(store: RunStore, run_id: str) -> None:
+    """Wait for the next look at a run: until its worker leaves, a tenth of a second at most."""
+    with _lock:
+        process = _workers.get((store.workspace, run_id))
+    if process is None or process.poll() is not None:  # another program started it, or it is gone
+        time.sleep(_FOREGROUND_POLL_SECONDS)
+        return
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_FOREGROUND_POLL_SECONDS)
 
 
 def _reap(store: RunStore, run_id: str) -> None:

@@ -1,14 +1,17 @@
 """The side of a cluster that a run's worker is on: blocks go out, answers come back, and what is lost is asked again.
 
 Every block is a function of its content, so it does not matter which process answers, nor how often it was begun. A
-process that dies, a scheduler that is lost and one that forgets a block cost time and nothing else. A block that ends
-two model's processes is set aside: it would end the next ones too.
+process that dies or hangs, a scheduler that is lost and one that forgets a block cost time and nothing else: where
+nobody is left who could answer, blocks are handed back to who asked. A block that ends two model's processes is set
+aside: it would end the next ones too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
+import math
 import queue
 import secrets
 import threading
@@ -32,14 +35,19 @@ _MAX_ENDED = 2
 _MAX_LOST = 20
 """Processes of the cluster that may be lost with a block: others may be killing them."""
 _STUCK_SECONDS = 60.0
-"""When nothing was answered for so long, what is out is asked again."""
+"""When nothing was answered for so long, what is out is asked again, of others."""
+_NOBODY_SECONDS = 10.0
+"""When no process is there for so long, what is out is handed back."""
+_TALK_SECONDS = 15.0
+"""A scheduler that says nothing for so long is lost."""
 _CONNECT_SECONDS = 15.0
 _RECONNECT_SECONDS = 600.0
 """How long a lost scheduler may take to come back."""
 _TICK_SECONDS = 0.5
 _TLS = "tls://"
 _KEYS = tuple(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 1.0
+"""Who does not answer is not waited for."""
 
 
 @dataclass
@@ -92,6 +100,11 @@ class Coordinator:
         self._members: dict[str, bool | None] = {}
         """Processes of the cluster: whether they could open the files; ``None`` while they are at it."""
         self._width = 0
+        self._n_opened = itertools.count(1)
+        self._nobody_since = math.inf
+        """Since when no process has the files open, after one had."""
+        self._is_over = False
+        """Whether the cluster is given up."""
         self._pending: dict[int, _Pending] = {}
         self._came: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -113,26 +126,39 @@ class Coordinator:
         """Have a block answered."""
         with self._lock:
             self._pending[number] = _Pending(text)
-        self._submit(number)
+        if self._is_over:
+            self._hand_back()
+        else:
+            self._submit(number)
 
     def cancel(self) -> None:
         """Let a whole run end with what it has."""
-        if self._client is not None:
-            with contextlib.suppress(Exception):  # it may be gone
-                self._client.run(cancel_run, self._held.key, nanny=False, on_error="ignore", wait=False)
+        self._tell_all(cancel_run)
 
     def close(self) -> None:
         """Ask no more, and end what works on it."""
         self._is_closed = True
         self._came.put(lambda: None)
-        client = self._client
-        if client is not None:
+        self._tell_all(forget_files)
+        if self._client is not None:
             with contextlib.suppress(Exception):  # it may be gone
-                client.run(forget_files, self._held.key, nanny=False, on_error="ignore", wait=False)
-            with contextlib.suppress(Exception):
-                client.close(timeout=_CLOSE_SECONDS)
+                self._client.close(timeout=_CLOSE_SECONDS)
         self._thread.join(_CLOSE_SECONDS)
         self._end_cluster()
+
+    def _tell_all(self, function: Callable[[str], None]) -> None:
+        """Have every process of the cluster do something; one that hangs is not waited for."""
+        client = self._client
+        if client is None:
+            return
+
+        def tell() -> None:
+            with contextlib.suppress(Exception):  # it may be gone
+                client.run(function, self._held.key, nanny=False, on_error="ignore", wait=False)
+
+        telling = threading.Thread(target=tell, daemon=True, name="telling")
+        telling.start()
+        telling.join(_CLOSE_SECONDS)
 
     # --- the cluster ----------------------------------------------------------------------
 
@@ -191,39 +217,53 @@ class Coordinator:
         return self._client is not None and self._client.status in ("running", "newly-created")
 
     def _invite(self, client: Client) -> None:
-        """Have the files opened by whoever came since the last look."""
+        """Have the files opened by whoever came since the last look.
+
+        Raises:
+            TimeoutError: the scheduler hangs.
+        """
         try:
-            there = client.scheduler_info(n_workers=-1)["workers"]
+            found = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_TALK_SECONDS)
+        except TimeoutError:
+            raise
         except Exception:  # noqa: BLE001 - the next look finds out that it is lost
             return
-        if self._is_whole:
-            self.counts.n_workers = len(there)
-            return
-        for name in there:
-            if name not in self._members:
-                self._open(client, name)
-        self._members = {name: self._members[name] for name in there}
+        there = found["workers"]
+        if self._is_whole:  # whoever works it opens the files
+            self._members = {name: self._members.get(name, True) for name in there}
+        else:
+            for name in there:
+                if name not in self._members:
+                    self._open(client, name)
+            self._members = {name: self._members[name] for name in there}
         self._tell_width()
 
     def _open(self, client: Client, name: str) -> None:
+        key = f"{self._name}-open-{next(self._n_opened)}"
         self._members[name] = None
-        future = client.submit(open_files, self._held, workers=[name], key=f"{self._name}-open-{name}", pure=False)
+        with contextlib.suppress(Exception):  # the next look finds out that the scheduler is lost
+            future = client.submit(open_files, self._held, workers=[name], key=key, pure=False)
+            future.add_done_callback(lambda done: self._came.put(lambda: self._opened(name, done)))
 
-        def note() -> None:
-            if name in self._members:
-                with contextlib.suppress(TimeoutError):
-                    self._members[name] = self._result(future, _CONNECT_SECONDS) is True
-                self._tell_width()
-
-        future.add_done_callback(lambda _: self._came.put(note))
+    def _opened(self, name: str, future: Future[bool]) -> None:
+        if name in self._members:
+            with contextlib.suppress(TimeoutError):
+                self._members[name] = self._result(future, _CONNECT_SECONDS) is True
+            self._tell_width()
 
     def _tell_width(self) -> None:
         width = sum(is_open is True for is_open in self._members.values())
         self.counts.n_workers = width
         self.counts.n_unable = sum(is_open is False for is_open in self._members.values())
-        if width != self._width:
-            self._width = width
+        if width == self._width:
+            return
+        was_nobody = not self._width
+        self._width = width
+        self._nobody_since = math.inf if width else time.monotonic()
+        if not self._is_whole:
             self._ready(width)
+            if was_nobody:
+                self._ask_all_again()
 
     @staticmethod
     def _result(future: Future[T], seconds: float) -> T | None:
@@ -240,14 +280,17 @@ class Coordinator:
             return None
 
     def _reconnect(self) -> None:
-        """Find the scheduler again, or start what was started here anew; what is out is asked again.
+        """Find the scheduler again, or start what was started here anew; what is out is asked again, or handed back
+        where that takes its time.
 
         Raises:
             RunError: it does not come back.
         """
         if self._client is not None:
             with contextlib.suppress(Exception):
-                self._client.close(timeout=1)
+                self._client.close(timeout=_CLOSE_SECONDS)
+        self._members = {}
+        self._tell_width()
         deadline = time.monotonic() + _RECONNECT_SECONDS
         while not self._is_closed:
             try:
@@ -256,8 +299,10 @@ class Coordinator:
             except RunError:
                 if time.monotonic() > deadline:
                     raise
+                self._hand_back_when_due()
                 time.sleep(_TICK_SECONDS)
-        self._ask_all_again()
+        if self._is_whole:
+            self._ask_all_again()
 
     # --- blocks ---------------------------------------------------------------------------
 
@@ -270,7 +315,9 @@ class Coordinator:
             key = f"{self._name}-{number}-{block.n_asked}"
         with contextlib.suppress(Exception):  # the thread that listens notices that the scheduler is lost
             assert self._client is not None, "nobody asks before it is there"
-            opened = [name for name, is_open in self._members.items() if is_open]
+            opened = [name for name, is_open in list(self._members.items()) if is_open]
+            if not opened and not self._is_whole:
+                return  # it is asked once somebody is there, or handed back
             first = {"workers": opened, "allow_other_workers": True} if opened else {}
             task = work_run if self._is_whole else answer_block
             future = self._client.submit(task, self._held, block.ask, key=key, pure=False, **first)
@@ -284,13 +331,7 @@ class Coordinator:
     def _collect(self) -> None:
         """Find the cluster, then pass answers on until this object is closed."""
         try:
-            try:
-                self._client = self._connect()
-            except RunError as error:
-                if self._is_whole:
-                    raise
-                self.counts.why = f"{error} The run is worked without it."
-                return
+            self._client = self._connect()
             if self._is_whole:
                 self._client.subscribe_topic(self._held.key, lambda event: self._tell(str(event[1])))
                 self._ready(1)
@@ -299,22 +340,70 @@ class Coordinator:
                     self._look()
                 with contextlib.suppress(queue.Empty):
                     self._came.get(timeout=_TICK_SECONDS)()
+        except RunError as error:
+            self._give_up(error)
         except EvenhandError as error:
             self.failure = error
         except OSError:  # whom the answers are for is gone
             return
+        except Exception as error:  # noqa: BLE001 - no error of Dask's may leave a run waiting
+            self._give_up(RunError(f"The cluster at '{self._address}' failed ({type(error).__name__})."))
+
+    def _give_up(self, error: RunError) -> None:
+        """There is no cluster; a run that is not worked there whole does without."""
+        if self._is_whole:
+            self.failure = error
+            return
+        self.counts.why = f"{error} The run is worked without it."
+        self._is_over = True
+        self._members = {}
+        with contextlib.suppress(EvenhandError, OSError):  # whom the answers are for is gone
+            self._tell_width()
+            self._hand_back()
 
     def _look(self) -> None:
         """See that the scheduler is there, who came or went, and that blocks move."""
         self._next_look = time.monotonic() + _TICK_SECONDS
         if self._is_closed:
             return
-        if not self._is_connected:
+        try:
+            if not self._is_connected:
+                self._reconnect()
+            if self._client is not None:
+                self._invite(self._client)
+                if self._pending and not self._is_whole and time.monotonic() - self._heard > _STUCK_SECONDS:
+                    self._distrust(self._client)
+                    self._ask_all_again()
+        except TimeoutError:
             self._reconnect()
-        if self._client is not None:
-            self._invite(self._client)
-        if self._pending and not self._is_whole and time.monotonic() - self._heard > _STUCK_SECONDS:
-            self._ask_all_again()
+        self._hand_back_when_due()
+
+    def _distrust(self, client: Client) -> None:
+        """Whoever has blocks and says nothing is not asked until it says something.
+
+        Raises:
+            TimeoutError: the scheduler hangs.
+        """
+        try:
+            at_work = client.sync(client.scheduler.processing, workers=None, callback_timeout=_TALK_SECONDS)
+        except TimeoutError:
+            raise
+        except Exception:  # noqa: BLE001 - the next look finds out that it is lost
+            return
+        for name, keys in at_work.items():
+            if self._members.get(name) and any(str(key).startswith(self._name) for key in keys):
+                self._open(client, name)
+        self._tell_width()
+
+    def _hand_back_when_due(self) -> None:
+        """Nobody is left who could answer."""
+        if not self._is_whole and time.monotonic() - self._nobody_since > _NOBODY_SECONDS:
+            self._hand_back()
+
+    def _hand_back(self) -> None:
+        for number in list(self._pending):
+            self.counts.n_repeated += 1
+            self._done(number, Answer(is_back=True), is_answered=False)
 
     def _ask_all_again(self) -> None:
         self._heard = time.monotonic()
@@ -335,6 +424,8 @@ class Coordinator:
             self._lost(number, block)
         elif answer.reply:
             self._done(number, answer)
+        elif answer.unable:
+            self._unable(number, answer)
         else:
             self._ended(number, block, answer.why)
 
@@ -346,6 +437,16 @@ class Coordinator:
         block.n_lost += 1
         if block.n_lost > _MAX_LOST:
             self._set_aside(number, "The processes of the cluster that work on it are lost again and again.")
+        else:
+            self._again(number)
+
+    def _unable(self, number: int, answer: Answer) -> None:
+        """Who was asked could not open the files, which is no fault of the block."""
+        if answer.unable in self._members:
+            self._members[answer.unable] = False
+        self._tell_width()
+        if self._is_whole and not self._width:
+            self._done(number, answer, is_answered=False)
         else:
             self._again(number)
 

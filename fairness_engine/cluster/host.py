@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.cluster.depot import Depot
-from fairness_engine.errors import EvenhandError, ProcessError, RunError
+from fairness_engine.errors import EvenhandError, ProcessError, RunError, one_sentence
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.protocol import failure
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
@@ -32,6 +32,7 @@ _BLOCK_SECONDS = 900.0
 _LISTEN_SECONDS = 1.0
 _TELL_SECONDS = 1.0
 _MAX_NAMED = 5
+_MAX_REASON = 150
 _RUN_SILENCE_SECONDS = 3600.0
 _MAX_RUN_BYTES = 500_000_000
 _PROGRESS = '{"event": "Progress"'
@@ -73,11 +74,15 @@ class Answer:
     Args:
         reply: a line of the model's process, or all lines of a whole run; empty where it ended.
         why: why it ended.
+        unable: which process of the cluster could not open the files; empty where it could.
+        is_back: nobody was there to answer; whoever asked is to do it.
         protections: the walls that were up, of a whole run.
     """
 
     reply: str = ""
     why: str = ""
+    unable: str = ""
+    is_back: bool = False
     protections: dict[str, bool] = field(default_factory=dict)
 
 
@@ -86,10 +91,12 @@ class BlockHost:
 
     Args:
         folder: for their scratch folders and copies of files.
+        name: of the process of the cluster.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "here") -> None:
         self._folder = folder
+        self._name = name
         self._processes: OrderedDict[str, ModelProcess] = OrderedDict()
         self._is_working = threading.Lock()
 
@@ -98,6 +105,9 @@ class BlockHost:
         with self._is_working:
             try:
                 process = self._process(held)
+            except (EvenhandError, OSError) as error:
+                return self._unable(held, error)
+            try:
                 request = process.send("block", **json.loads(ask))
                 return Answer(reply=self._reply(process, request))
             except EvenhandError as error:  # what the model says of its rows is a reply, and no error here
@@ -114,6 +124,11 @@ class BlockHost:
         with self._is_working:
             try:
                 process = self._process(held)
+            except (ProcessError, RunError, OSError) as error:
+                return self._unable(held, error)
+            except EvenhandError as error:  # it says what is wrong with the files
+                return Answer(json.dumps({"reply": 0, **failure(error)}))
+            try:
                 lines = self._lines(process, process.send("run", **json.loads(ask)), tell)
                 return Answer("\n".join(lines), protections=process.protections)
             except ProcessError as error:
@@ -121,6 +136,14 @@ class BlockHost:
                 return Answer(why=str(error))
             except EvenhandError as error:
                 return Answer(json.dumps({"reply": 0, **failure(error)}))
+
+    def _unable(self, held: HeldFiles, error: Exception) -> Answer:
+        """The files are not open here, which says nothing about them: a disk is full, or other versions installed."""
+        self.forget(held.key)
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"A process of the cluster must be able to keep files, got: {one_sentence(why, _MAX_REASON)}"
+        return Answer(why=why, unable=self._name)
 
     def cancel(self, key: str) -> None:
         """Let a whole run end with what it has."""
@@ -133,7 +156,7 @@ class BlockHost:
         with self._is_working:
             try:
                 self._process(held)
-            except EvenhandError:
+            except (EvenhandError, OSError):
                 self.forget(held.key)
                 return False
             return True
@@ -255,5 +278,6 @@ def forget_files(key: str) -> None:
 def _host() -> BlockHost:
     from distributed import get_worker
 
-    folder = str(Path(get_worker().local_directory) / "evenhand")
-    return _hosts.setdefault(folder, BlockHost(Path(folder)))
+    worker = get_worker()
+    folder = str(Path(worker.local_directory) / "evenhand")
+    return _hosts.setdefault(folder, BlockHost(Path(folder), worker.address))

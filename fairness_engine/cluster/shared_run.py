@@ -18,7 +18,7 @@ from typing import Any
 from fairness_engine.cluster.coordinator import Coordinator
 from fairness_engine.cluster.depot import Depot
 from fairness_engine.cluster.host import Answer, HeldFiles
-from fairness_engine.errors import EvenhandError, ProcessError, breach
+from fairness_engine.errors import EvenhandError, ProcessError, RunError, breach
 from fairness_engine.events import Progress, from_line
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.store.environment import depot_address
@@ -130,7 +130,7 @@ class SharedRun:
             is_cancelled: asked several times a second.
 
         Raises:
-            RunError: the cluster is lost.
+            RunError: the cluster is lost, or none of its processes can open the files.
             ProcessError: the run ended every process that worked it.
         """
         has_asked = False
@@ -143,6 +143,8 @@ class SharedRun:
                 self._coordinator.ask(1, json.dumps(request))
             with contextlib.suppress(queue.Empty):
                 answer = self._whole.get(timeout=_POLL_SECONDS)
+                if answer.unable:
+                    raise RunError(answer.why)
                 if not answer.reply:
                     raise ProcessError(answer.why)
                 return answer
@@ -180,7 +182,7 @@ class SharedRun:
 
     def _answer(self, number: int, answer: Answer) -> None:
         self._n_out -= 1
-        reply = answer.reply or "{}"
+        reply = answer.reply or json.dumps({"is_back": answer.is_back})
         if self._tell is None:
             self._whole.put(answer)
         else:

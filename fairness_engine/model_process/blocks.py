@@ -2,8 +2,9 @@
 
 The process that a run is worked in sends lines ``{"block": 7, "ask": {...}}`` to its parent, which has each answered by
 a process that opened the same files, and sends ``{"do": "block_done", "number": 7, "reply": {...}}`` back. A reply
-without ``arrays`` says that the block was set aside. It asks for none before ``{"do": "blocks_ready", "width": 2}``
-came: a run that is short is done before others have opened its files.
+without ``arrays`` says that the block was set aside, or with ``is_back`` that nobody is there to answer. It asks for
+none before ``{"do": "blocks_ready", "width": 2}`` came: a run that is short is done before others have opened its
+files.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class BlockSender:
 
 def _answered(reply: Mapping[str, Any]) -> Answered | None:
     raise_failure(dict(reply))
+    if reply.get("is_back"):
+        return Answered([], 0.0, is_back=True)
     if "arrays" not in reply:
         return None
     return Answered([unpack_columns(packed) for packed in reply["arrays"]], float(reply["seconds"]))

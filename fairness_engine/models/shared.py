@@ -49,10 +49,12 @@ class Answered:
     Args:
         arrays: what it comes to.
         seconds: that it took, where it was done.
+        is_back: it was not done, for nobody is there; it is to be done here.
     """
 
     arrays: list[NDArray[Any]]
     seconds: float
+    is_back: bool = False
 
 
 class Blocks(Protocol):
@@ -142,8 +144,12 @@ class Sharing:
         worked = sum(each.seconds for each in answers if each)
         sizes = [part.stop - part.start for part in parts]
         n_lacking = sum(size for size, each in zip(sizes, answers, strict=True) if each is None)
-        known.learn_there(n_left - n_lacking * cost, worked, time.perf_counter() - started - worked / width)
-        found = [None if each is None else each.arrays for each in answers]
+        if not any(each.is_back for each in answers if each):  # else it tells what waiting takes
+            known.learn_there(n_left - n_lacking * cost, worked, time.perf_counter() - started - worked / width)
+        found = [
+            None if each is None else self._here(here, part) if each.is_back else each.arrays
+            for part, each in zip(parts, answers, strict=True)
+        ]
         if n_lacking and not can_lack:
             raise ModelError(
                 f"The model must answer every row, but ended each process that asked it about {n_lacking:,} of them. "

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.arrays import pack_columns, unpack_columns
 from fairness_engine.cluster.host import BlockHost, HeldFiles
 from fairness_engine.data.schema import Schema
 from fairness_engine.model_process.session import ModelSession, open_all
@@ -48,7 +48,9 @@ def host(tmp_path: Path, held: HeldFiles) -> Iterator[BlockHost]:
 
 
 def asked(name: str, **arrays: np.ndarray) -> str:
-    return json.dumps({"name": name, "settings": {}, "arrays": {key: pack_array(each) for key, each in arrays.items()}})
+    return json.dumps(
+        {"name": name, "settings": {}, "arrays": {key: pack_columns(each) for key, each in arrays.items()}}
+    )
 
 
 def test_a_block_is_answered_as_here(host: BlockHost, held: HeldFiles) -> None:
@@ -59,7 +61,7 @@ def test_a_block_is_answered_as_here(host: BlockHost, held: HeldFiles) -> None:
     assert isinstance(here, ModelSession)
     rows = here.dataset.rows[:500]
     reply = json.loads(host.answer(held, asked("scores", rows=rows)).reply)
-    assert np.array_equal(unpack_array(reply["arrays"][0]), here.model.scores(rows))
+    assert np.array_equal(unpack_columns(reply["arrays"][0]), here.model.scores(rows))
 
 
 def test_what_the_model_says_of_rows_is_a_reply(host: BlockHost, held: HeldFiles) -> None:
@@ -79,3 +81,13 @@ def test_files_that_are_gone_are_no_answer(host: BlockHost, held: HeldFiles) -> 
     other = replace(held, files={**held.files, "model": ("0" * 64, FOREST.name)})
     assert not host.is_ready(other)
     assert "must be found in" in host.answer(other, asked("scores", rows=np.zeros((1, 9)))).why
+
+
+def test_a_process_that_cannot_keep_files_is_not_to_answer(held: HeldFiles, tmp_path: Path) -> None:
+    (tmp_path / "full").touch()
+    host = BlockHost(tmp_path / "full" / "worker", "tcp://there:1")
+    assert not host.is_ready(held)
+    answer = host.answer(held, asked("scores", rows=np.zeros((1, 9))))
+    assert (answer.reply, answer.unable) == ("", "tcp://there:1")
+    assert "must be able to keep files, got: " in answer.why
+    assert host.work(held, "{}", lambda _: None).unable == "tcp://there:1"

@@ -30,13 +30,18 @@ from fairness_engine.store.run_config import RunConfig
 
 
 class Others:
-    """Three processes, in the place of which the same files are asked here; some blocks end whoever asks them."""
+    """Three processes, in the place of which the same files are asked here; some blocks end whoever asks them, and
+    every so many are handed back.
+    """
 
     width = 3
 
-    def __init__(self, opened: ModelSession, ends: Mapping[str, Sequence[int]] | None = None) -> None:
+    def __init__(
+        self, opened: ModelSession, ends: Mapping[str, Sequence[int]] | None = None, hands_back: int = 0
+    ) -> None:
         self.opened = opened
         self.ends = ends or {}
+        self.hands_back = hands_back
         self.n_blocks: dict[str, int] = {}
 
     def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
@@ -45,6 +50,9 @@ class Others:
             self.n_blocks[name] = self.n_blocks.get(name, 0) + 1
             if self.n_blocks[name] in self.ends.get(name, ()):
                 found.append(None)
+                continue
+            if self.hands_back and sum(self.n_blocks.values()) % self.hands_back == 0:
+                found.append(Answered([], 0.0, is_back=True))
                 continue
             sent = json.loads(json.dumps({key: pack_columns(array) for key, array in arrays.items()}))
             told = json.loads(json.dumps(dict(settings)))
@@ -178,6 +186,17 @@ def test_a_search_ends_with_a_sentence_where_a_block_ends_all_who_try_it() -> No
     config = config_of("search", opened, technique="random", budget=Budget(10_000), seed=3)
     with pytest.raises(ModelError, match="answer every row, but ended each process"):
         told(opened, config, Others(opened, ends={"variant_margins": range(5, 8)}))
+
+
+@pytest.mark.parametrize("hands_back", [1, 2])
+@pytest.mark.parametrize("kind", ["search", "certify"])
+def test_blocks_that_are_handed_back_are_worked_here(kind: str, hands_back: int) -> None:
+    opened = opened_with("census_income_forest", BOTH)
+    search = {"technique": "directed", "budget": Budget(10_000), "seed": 3}
+    config = config_of(kind, opened, **(search if kind == "search" else {"settings": {"max_boxes": 1_500}}))
+    others = Others(opened, hands_back=hands_back)
+    assert told(opened, config, others) == told(opened, config, None)
+    assert sum(others.n_blocks.values()) > 4
 
 
 def test_what_was_made_of_the_model_is_asked_here() -> None:

@@ -223,6 +223,7 @@ class Coordinator:
             TimeoutError: the scheduler hangs.
         """
         try:
+            assert client.scheduler is not None, "it has connected"
             found = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_TALK_SECONDS)
         except TimeoutError:
             raise
@@ -385,6 +386,7 @@ class Coordinator:
             TimeoutError: the scheduler hangs.
         """
         try:
+            assert client.scheduler is not None, "it has connected"
             at_work = client.sync(client.scheduler.processing, workers=None, callback_timeout=_TALK_SECONDS)
         except TimeoutError:
             raise

@@ -163,12 +163,10 @@ class Coordinator:
     # --- the cluster ----------------------------------------------------------------------
 
     def _connect(self) -> Client:
-        from distributed import Client
-
         try:
             self._check_keys()
             where = self._start_here() if self._n_here else self._address
-            client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
+            client = _client_of(where)
             client.wait_for_workers(self._n_here or 1, timeout=_CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
             self._end_cluster()
@@ -223,7 +221,7 @@ class Coordinator:
             TimeoutError: the scheduler hangs.
         """
         try:
-            assert client.scheduler is not None, "it has connected"
+            assert client.scheduler is not None, "it has one until it is closed"
             found = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=_TALK_SECONDS)
         except TimeoutError:
             raise
@@ -386,7 +384,7 @@ class Coordinator:
             TimeoutError: the scheduler hangs.
         """
         try:
-            assert client.scheduler is not None, "it has connected"
+            assert client.scheduler is not None, "it has one until it is closed"
             at_work = client.sync(client.scheduler.processing, workers=None, callback_timeout=_TALK_SECONDS)
         except TimeoutError:
             raise
@@ -471,3 +469,35 @@ class Coordinator:
         self._heard = time.monotonic()
         self.counts.n_done += is_answered
         self._answer(number, answer)
+
+
+def _client_of(where: Any) -> Client:
+    """A client of a scheduler. Dask's own limit does not hold where a scheduler takes the connection and says nothing.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    from distributed import Client
+
+    came: queue.SimpleQueue[Client | Exception] = queue.SimpleQueue()
+    is_late = threading.Event()
+
+    def connect() -> None:
+        try:
+            client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except Exception as error:  # noqa: BLE001 - who waits for it raises it
+            came.put(error)
+            return
+        came.put(client)
+        if is_late.is_set():
+            client.close(timeout=_CLOSE_SECONDS)
+
+    threading.Thread(target=connect, daemon=True, name="connecting").start()
+    try:
+        found = came.get(timeout=_CONNECT_SECONDS + _CLOSE_SECONDS)
+    except queue.Empty:
+        is_late.set()
+        raise TimeoutError("it says nothing") from None
+    if isinstance(found, Exception):
+        raise found
+    return found

@@ -85,7 +85,7 @@ def asked(dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(coordinator, "_STUCK_SECONDS", 2.0)
     monkeypatch.setattr(coordinator, "_NOBODY_SECONDS", 1.0)
     monkeypatch.setattr(coordinator, "_TALK_SECONDS", 3.0)
-    monkeypatch.setattr(coordinator, "_CONNECT_SECONDS", 10.0)
+    monkeypatch.setattr(coordinator, "_CONNECT_SECONDS", 5.0)
     asks = Asked(dask, tmp_path)
     wait_for(lambda: asks.width == 2)
     yield asks

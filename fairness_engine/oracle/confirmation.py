@@ -64,7 +64,8 @@ class PairConfirmer:
         variants = np.stack([np.concatenate([b.lowest for b in batches]), np.concatenate([b.highest for b in batches])])
         widest = np.concatenate([np.stack(b.widest or (b.lowest, b.highest)) for b in batches], axis=1)
         is_chosen = np.concatenate([np.full(len(b.rows), b.widest is not None) for b in batches])
-        scores = self._scores(np.concatenate([rows, rows]), variants.ravel()).reshape(2, len(rows), -1)
+        of_both = self._scores(np.concatenate([rows, rows]), variants.ravel())
+        scores = of_both.reshape(2, len(rows), of_both.shape[1])
         holds = self._differ(scores[0], scores[1])
         again = np.flatnonzero(~holds & (widest != variants).any(axis=0))
         if len(again):  # so near the threshold that the fast arithmetic took the wrong side

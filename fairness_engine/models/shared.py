@@ -156,7 +156,10 @@ class Sharing:
                 "Look for the row that it breaks down on; what was found until then is kept."
             )
         self.n_set_aside += n_lacking
-        return _joined([*done, *found, self._none[name]], [begin, *sizes, 0] if done else [*sizes, 0])
+        pieces = [*done, *found]
+        if all(piece is None for piece in pieces):  # else they tell the shapes, which differ from call to call
+            pieces.append(self._none[name])
+        return _joined(pieces, [begin, *sizes, 0] if done else [*sizes, 0])
 
     def _timed(
         self, name: str, part: slice, here: Callable[[slice], Sequence[NDArray[Any]]], cost: int

@@ -199,6 +199,16 @@ def test_blocks_that_are_handed_back_are_worked_here(kind: str, hands_back: int)
     assert sum(others.n_blocks.values()) > 4
 
 
+def test_variants_may_be_of_another_number_each_time() -> None:
+    opened = opened_with("census_income_forest", SEX)
+    model = shared.share(opened.model, Sharing(Others(opened)))
+    rows = opened.dataset.rows[:200]
+    columns = np.array([opened.dataset.schema.names.index("sex")])
+    for values in ([[0.0]], [[0.0], [1.0]], [[1.0]]):
+        asked = rows, columns, np.array(values)
+        assert np.array_equal(model.variant_margins(*asked), opened.model.variant_margins(*asked))
+
+
 def test_what_was_made_of_the_model_is_asked_here() -> None:
     opened = opened_with("census_income_network", SEX)
     others = Others(opened)

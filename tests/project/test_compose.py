@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +22,12 @@ ADDRESSES = {"EVENHAND_DATABASE_URL": 5432, "EVENHAND_CLUSTER": 8786, "AWS_ENDPO
 def services() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     return found
+
+
+def test_the_file_is_what_the_schema_of_compose_files_asks_for() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    said = subprocess.run([*command, str(ROOT / "compose.yaml")], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
 
 
 def test_what_the_app_is_told_is_what_it_reads(services: dict[str, dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairness_engine.cli.leaving import leave_with
 from fairness_engine.model_process.starting.start import get_ready
-from fairness_engine.store.environment import default_workspace
+from fairness_engine.store.environment import cluster_address, default_workspace
 
 _WITHOUT_MODEL = ("app", "runs")
 """Commands that start no process of a model soon, if at all."""
@@ -33,7 +33,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
             return status
     starts_model = given[:1] and (given[0] not in _WITHOUT_MODEL or given[:2] == ["runs", "walls"])
     if starts_model and not {"-h", "--help"} & set(given):
-        get_ready(_workspace(given), ahead=False)
+        is_shared = bool(cluster_address()) or any(each.startswith("--cluster") for each in given)
+        get_ready(_workspace(given), ahead=False, stands_by=is_shared)  # for the processes of a cluster of this machine
     from fairness_engine.cli.main import main as command_line
 
     return command_line(given, program, others)

@@ -229,7 +229,7 @@ def _drawn(
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
     estimate = draws.share() if draws.n else None
-    until = time_for(rest, _PAIR_SECONDS)
+    until = time_for(rest, patience * _PAIR_SECONDS)
     return estimate, counterexamples(refinement, np.concatenate(rows), until, insists=not rest.is_cancelled())
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairness_engine.cluster.counts import ClusterCounts
-from fairness_engine.cluster.here import start_here
+from fairness_engine.cluster.here import in_time, start_here
 from fairness_engine.cluster.host import Answer, HeldFiles, answer_block, cancel_run, forget_files, open_files, work_run
 from fairness_engine.errors import EvenhandError, RunError
 
@@ -472,32 +472,14 @@ class Coordinator:
 
 
 def _client_of(where: Any) -> Client:
-    """A client of a scheduler. Dask's own limit does not hold where a scheduler takes the connection and says nothing.
+    """A client of a scheduler.
 
     Raises:
         OSError: it does not answer.
     """
     from distributed import Client
 
-    came: queue.SimpleQueue[Client | Exception] = queue.SimpleQueue()
-    is_late = threading.Event()
+    def connect() -> Client:
+        return Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
 
-    def connect() -> None:
-        try:
-            client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
-        except Exception as error:  # noqa: BLE001 - who waits for it raises it
-            came.put(error)
-            return
-        came.put(client)
-        if is_late.is_set():
-            client.close(timeout=_CLOSE_SECONDS)
-
-    threading.Thread(target=connect, daemon=True, name="connecting").start()
-    try:
-        found = came.get(timeout=_CONNECT_SECONDS + _CLOSE_SECONDS)
-    except queue.Empty:
-        is_late.set()
-        raise TimeoutError("it says nothing") from None
-    if isinstance(found, Exception):
-        raise found
-    return found
+    return in_time(connect, _CONNECT_SECONDS + _CLOSE_SECONDS, lambda late: late.close(timeout=_CLOSE_SECONDS))

@@ -5,16 +5,55 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import queue
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fairness_engine.errors import RunError
+from fairness_engine.model_process.sandbox.walls import memory_for_others
 from fairness_engine.store.environment import CLUSTER_VARIABLE
 
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__"
+_START_SECONDS = 120.0
 _CLOSE_SECONDS = 5.0
+T = TypeVar("T")
+
+
+def in_time(make: Callable[[], T], seconds: float, undo: Callable[[T], object]) -> T:
+    """What is made within so long; for Dask's own limits do not hold wherever something hangs.
+
+    Args:
+        make: does it, in a thread of its own; what it raises is raised.
+        undo: takes it away where it is made too late.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    came: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
+    is_late = threading.Event()
+
+    def do() -> None:
+        try:
+            made = make()
+        except BaseException as error:  # noqa: BLE001 - who waits for it raises it
+            came.put(error)
+            return
+        came.put((made,))
+        if is_late.is_set():
+            undo(made)
+
+    threading.Thread(target=do, daemon=True, name="in time").start()
+    try:
+        found = came.get(timeout=seconds)
+    except queue.Empty:
+        is_late.set()
+        raise TimeoutError(f"nothing for {seconds:.0f} seconds") from None
+    if isinstance(found, BaseException):
+        raise found
+    return found[0]
 
 
 def start_here(n_workers: int, folder: Path) -> tuple[Any, Any]:
@@ -28,17 +67,22 @@ def start_here(n_workers: int, folder: Path) -> tuple[Any, Any]:
         from distributed.security import Security
 
         security = Security.temporary()  # for other people of this machine could reach them too
-        started = LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            security=security,
-            memory_limit=0,
-            local_directory=str(folder),
-            silence_logs=logging.CRITICAL,
-        )
+
+        def make() -> LocalCluster:
+            return LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                security=security,
+                memory_limit=0,
+                local_directory=str(folder),
+                silence_logs=logging.CRITICAL,
+            )
+
+        with memory_for_others():  # with the limits of the fork server that stands by they are served by it too
+            started = in_time(make, _START_SECONDS, lambda late: late.close(timeout=_CLOSE_SECONDS))
     except (OSError, ImportError, RuntimeError) as error:
         raise RunError(
             f"The processes of a cluster must be startable here, got: {error}. Install evenhand[cluster], or run "

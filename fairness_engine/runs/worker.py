@@ -349,7 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, note_signal)
     signal.signal(signal.SIGINT, note_signal)
-    walls.limit_memory()
+    walls.limit_own_memory()
     patience = Patience(PATIENCE_SECONDS, lambda said: print(said, file=sys.stderr, flush=True))  # into the run's log
     patience.is_over = lambda: bool(told)
     store = RunStore(options.workspace, database_url(), patience)

@@ -112,7 +112,7 @@ def test_the_queue_goes_on_although_a_run_ends_by_an_error(store: RunStore, monk
 
     monkeypatch.setattr(worker, "work", fails)
     monkeypatch.setattr(worker.signal, "signal", lambda number, handler: None)  # this process keeps its own
-    monkeypatch.setattr(worker.walls, "limit_memory", lambda: True)  # and its memory: a limit cannot be taken back
+    monkeypatch.setattr(worker.walls, "limit_own_memory", lambda: None)  # and its memory
     store.claim(first, "elsewhere", 1, "")
     with pytest.raises(OSError, match="disk is full"):
         worker.main(["--workspace", str(store.workspace), first])

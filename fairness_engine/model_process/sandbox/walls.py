@@ -16,7 +16,7 @@ import signal
 import site
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairness_engine.model_process.sandbox import capabilities, control_group, landlock, seccomp
@@ -148,8 +148,27 @@ def enter(
 
 
 def limit_memory() -> bool:
-    """Let this process have no more than ``MAX_MEMORY_BYTES``; whether it is so."""
+    """Let this process have no more than ``MAX_MEMORY_BYTES``, for ever; whether it is so."""
     return _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
+
+
+def limit_own_memory() -> None:
+    """Let this process, whose code is trusted, have no more than that; see ``memory_for_others``."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = MAX_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MAX_MEMORY_BYTES, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+@contextlib.contextmanager
+def memory_for_others() -> Iterator[None]:
+    """Programs that are started meanwhile may have what this process could, not what ``limit_own_memory`` left it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _readable(given: Sequence[Path]) -> list[Path]:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from benchmarks.table import keep_sections, markdown, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = (100_000, 1_000_000, 5_000_000)
+ROWS_ON_PAPER = 10**9
 COLUMNS = (100, 1_000, 5_000)
 N_ROWS_OF_WIDE = 20_000
 SEED = 1
@@ -150,6 +152,24 @@ def scanned(path: Path, model: Path, workspace: Path) -> list[str]:
     return [n_tested, seconds, f"{time.perf_counter() - begun:.0f}", f"{own[0]:,.0f}", f"{most[0]:,.0f}"]
 
 
+def on_paper(scans: Sequence[Sequence[str]]) -> str:
+    """What a billion rows would take, from the two largest files; empty where there are not two of a kind."""
+    said = ""
+    for kind in sorted({scan[1] for scan in scans}):
+        sizes, ends, memory = ([float(s[i].replace(",", "")) for s in scans if s[1] == kind][-2:] for i in (0, 4, 6))
+        if len(sizes) == 2:
+            n_rows, seconds, megabytes = (each[1] - each[0] for each in (sizes, ends, memory))
+            said += (
+                f"\n\nOn paper, {ROWS_ON_PAPER:,} rows ({kind}): {ROWS_ON_PAPER * seconds / n_rows / 3600:.1f} h, if "
+                f"{ROWS_ON_PAPER * megabytes / n_rows / 1e6:.2f} TB of memory were there for the model's process; of "
+                "16 GB, half of which it may take, "
+                f"{int((8e3 - memory[1]) / (megabytes / n_rows) + sizes[1]) // 10**6:,},000,000 rows are the end. "
+                "Rows are drawn from a larger file at equal chances instead: of a share, 1,000,000 of them tell three "
+                "digits."
+            )
+    return said
+
+
 def main() -> None:
     """Print and keep the tables."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale")
@@ -198,7 +218,8 @@ def main() -> None:
                     "model's process, MB",
                 ),
                 scans,
-            ),
+            )
+            + on_paper(scans),
         ],
     )
 

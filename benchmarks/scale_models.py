@@ -29,6 +29,7 @@ from sklearn.neural_network import MLPClassifier
 from benchmarks.app_uploads import _family, _memory
 from benchmarks.cluster import ROOT, forest
 from benchmarks.table import keep_sections, markdown
+from fairness_engine.arrays import pack_columns, unpack_columns
 
 SAMPLE = ROOT / "sample_data" / "census_income"
 N_TREES = (12, 120, 480, 1200)
@@ -43,6 +44,9 @@ SCOPES = (
 )
 N_EVALUATIONS = 1_000_000
 N_PEOPLE = 50_000
+N_NEURONS = 1_000_000
+_WORKERS = (2, 10, 100)
+_SENDINGS = 5
 _LOOK_SECONDS = 0.05
 
 
@@ -85,8 +89,10 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return math.log(costs[-1] / costs[-2]) / math.log(sizes[-1] / sizes[-2])
 
 
-def searched(title: str, what: str, sizes: Sequence[int], make: Callable[[int], tuple[Path, int]], folder: Path) -> str:
-    """A section: a search of a million rows, by the size of the model."""
+def searched(
+    title: str, what: str, sizes: Sequence[int], make: Callable[[int], tuple[Path, int]], folder: Path
+) -> tuple[str, list[float]]:
+    """A section: a search of a million rows, by the size of the model; and the seconds of each."""
     lines = []
     costs = []
     measured = []
@@ -101,7 +107,7 @@ def searched(title: str, what: str, sizes: Sequence[int], make: Callable[[int], 
         print(title, lines[-1], flush=True)
     header = [title, what, f"s of {N_EVALUATIONS:,} rows", "microseconds a row", "model's process, MB"]
     grows = f"Between the two largest, seconds grow with the power {exponent(measured, costs):.2f} of the {what}."
-    return f"## Search, by {title}\n\n{markdown(header, lines)}\n\n{grows}"
+    return f"## Search, by {title}\n\n{markdown(header, lines)}\n\n{grows}", costs
 
 
 def by_scope(folder: Path) -> str:
@@ -121,21 +127,76 @@ def by_scope(folder: Path) -> str:
     return f"## Estimate, by combinations of protected values\n\n{markdown(header, lines)}\n\n{grows}"
 
 
+def seconds_sent() -> float:
+    """Of a row that goes to a process of a cluster, and of the answer's way back: what the run's own process spends."""
+    rows = pd.read_csv(f"{SAMPLE}.csv").drop(columns=json.loads(Path(f"{SAMPLE}.schema.json").read_text())["label"])
+    codes = np.column_stack([pd.factorize(column)[0] for _, column in rows.items()]).astype(np.float64)
+    scores = np.linspace(0, 1, len(codes))
+    began = time.perf_counter()
+    for _ in range(_SENDINGS):
+        json.dumps(pack_columns(codes))
+        unpack_columns(json.loads(json.dumps(pack_columns(scores))))
+    return (time.perf_counter() - began) / _SENDINGS / len(codes)
+
+
+def on_paper(beside: float, sent: float, decided: float, weight: float) -> str:
+    """A section: sizes that nobody waited for.
+
+    Args:
+        beside: seconds of a row that a search takes beside its model, at most: those of the smallest forest.
+        sent: seconds of a row, see ``seconds_sent``.
+        decided: seconds of a row that the largest forest takes.
+        weight: seconds of a row for each weight of the largest network.
+    """
+    models = {
+        f"a forest of {N_TREES[-1]:,} trees": decided,
+        f"a network of {N_NEURONS:,} neurons, layers of {WIDTHS[-2]:,}": N_NEURONS * WIDTHS[-2] * weight,
+        "a model that takes 10 ms a row": 0.01,
+    }
+    lines = []
+    for title, model in models.items():
+        own = beside + model
+        with_workers = [beside + sent + model / n for n in _WORKERS]
+        hours = [f"{N_EVALUATIONS * each / 3600:,.2f}" for each in (own, *with_workers)]
+        lines.append([title, f"{1e3 * model:,.3f}", *hours, ", ".join(f"{own / each:,.1f}" for each in with_workers)])
+    header = ["model", "ms a row", "h alone", *(f"h with {n} workers" for n in _WORKERS), "times as fast"]
+    return (
+        f"## On paper\n\nA search of {N_EVALUATIONS:,} rows. Of a row the run's own process spends at most "
+        f"{1e6 * beside:.2f} microseconds beside the model and {1e6 * sent:.2f} on sending it, measured above and on "
+        "one core; what is left is shared out evenly, each worker on a core of its own machine. Starting (some ten "
+        f"seconds) is not in it. A network of so many neurons has {N_NEURONS * WIDTHS[-2]:,} weights, "
+        f"{N_NEURONS * WIDTHS[-2] * 8 / 1e9:,.0f} GB, which each worker must hold.\n\n{markdown(header, lines)}"
+    )
+
+
 def main() -> None:
     """Print the tables and keep them in ``scale.md``."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale_models")
     parser.add_argument("--only", choices=("trees", "networks", "scopes"))
     only = parser.parse_args().only
     sections = []
+    trees: list[float] = []
+    networks: list[float] = []
+    n_weights: list[int] = []
+
+    def wider(width: int) -> tuple[Path, int]:
+        path, n = network(width, folder)
+        n_weights.append(n)
+        return path, n
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if only in (None, "trees"):
-            sections.append(searched("trees", "trees", N_TREES, lambda n: (forest(n // N_TREES[0], folder), n), folder))
+            told, trees = searched("trees", "trees", N_TREES, lambda n: (forest(n // N_TREES[0], folder), n), folder)
+            sections.append(told)
         if only in (None, "networks"):
-            title = f"width of {N_LAYERS} layers"
-            sections.append(searched(title, "weights", WIDTHS, lambda width: network(width, folder), folder))
+            told, networks = searched(f"width of {N_LAYERS} layers", "weights", WIDTHS, wider, folder)
+            sections.append(told)
         if only in (None, "scopes"):
             sections.append(by_scope(folder))
+    if trees and networks:
+        rates = trees[0] / N_EVALUATIONS, seconds_sent(), trees[-1] / N_EVALUATIONS
+        sections.append(on_paper(*rates, networks[-1] / N_EVALUATIONS / n_weights[-1]))
     keep_sections("scale", "Large tables, large models, wide scopes", sections)
 
 

@@ -19,7 +19,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.records import FileRole, Review, RunState
 from fairness_engine.store.store import RunStore
 from pages.shared.app import closed, navigation, wording
 from pages.shared.people import group_link
@@ -302,7 +302,9 @@ def test_runs_from_before_can_be_looked_at(open_app: OpenApp, store: RunStore) -
     config = kinds.SEARCH.config(
         review.data_id or "", review.model_id or "", review.schema, Scope(("sex",)), technique="random"
     )
-    store.create_run(config, review.id)
+    run_id = store.create_run(config, review.id)
+    store.claim(run_id, "elsewhere", 1, "")
+    store.finish(run_id, RunState.FINISHED)
     store.save_review(replace(review, scope=Scope(("sex", "wealth"))))
     app = open_app(navigation.PAIRS.path, review=review.id)
     assert said.errors_of(app) == []

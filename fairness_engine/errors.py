@@ -7,6 +7,7 @@ EvenhandError
 │   ├── ModelError           the model file
 │   ├── FitError             model and data do not belong together
 │   └── SettingError         a budget, a setting, an option
+├── RoleError                a person may not do this to a review
 ├── RunError                 a run cannot be started, found or continued
 │   ├── StaleReviewError     a review was changed by somebody else meanwhile
 │   └── StoreAwayError       the database's server does not answer
@@ -67,6 +68,10 @@ class FitError(InputError):
 
 class SettingError(InputError):
     """A setting, a budget or an option is out of its range."""
+
+
+class RoleError(EvenhandError):
+    """A person may not do this to a review; nothing was changed."""
 
 
 class RunError(EvenhandError):

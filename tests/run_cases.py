@@ -10,8 +10,8 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
+from fairness_engine.store.people.roles import LOCAL_OWNER
 from fairness_engine.store.records import FileRole, Review, RunRecord
-from fairness_engine.store.reviews import LOCAL_OWNER
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once

@@ -152,7 +152,7 @@ def _run_of(store: RunStore, run: RunRecord, config: RunConfig) -> str:
         is_lost = other.state in _LOST or other.is_cancel_requested
         if not is_lost and other.config.kind == config.kind and replace(other.config, comparison=None) == wanted:
             return other.id
-    return store.create_run(config, run.review_id)
+    return store.create_run(config, run.review_id, run.person)
 
 
 def _why_not(config: RunConfig, why_not_certifiable: WhyNot) -> str | None:

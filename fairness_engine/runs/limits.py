@@ -8,13 +8,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.environment import MAX_DISK_VARIABLE, MAX_WAITING_VARIABLE, max_gigabytes, max_waiting
+from fairness_engine.store.people.roles import LOCAL_OWNER
 from fairness_engine.store.records import RunState
-from fairness_engine.store.reviews import LOCAL_OWNER
 from fairness_engine.store.store import RunStore
 
 NO_ROOM = "application/x-evenhand-no-room"
@@ -66,7 +66,7 @@ def check_waiting(store: RunStore, owner: str, n_more: int) -> None:
 
 
 def bytes_of(store: RunStore, owner: str) -> int:
-    """What the uploads and the runs of an owner take on the disk."""
+    """What the uploads of a person and the runs that the person started take on the disk."""
     files = tables.files.c
     query = select(files.sha256, func.max(files.n_bytes)).join_from(tables.files, tables.uploads)
     query = query.where(tables.uploads.c.owner == owner).group_by(files.sha256)
@@ -76,21 +76,26 @@ def bytes_of(store: RunStore, owner: str) -> int:
 
 
 def n_active_of(store: RunStore, owner: str) -> int:
-    """How many runs of an owner wait or work."""
+    """How many runs that a person started wait or work."""
     return len(_runs_of(store, owner, _ACTIVE))
 
 
 def _runs_of(store: RunStore, owner: str, states: Iterable[RunState]) -> list[str]:
     runs = tables.runs.c
-    query = select(runs.id).join_from(tables.runs, tables.reviews).where(tables.reviews.c.owner == owner)
+    query = select(runs.id).join_from(tables.runs, tables.reviews, isouter=True).where(_whose() == owner)
     with store.engine.connect() as connection:
         return list(connection.scalars(query.where(runs.state.in_([state.value for state in states]))))
 
 
+def _whose() -> ColumnElement[str]:
+    """Who started a run of a review: where that was not noted, the review's owner."""
+    return func.coalesce(tables.runs.c.person, tables.reviews.c.owner)
+
+
 def owners_of_active(store: RunStore) -> dict[str, tuple[str, str]]:
-    """Owner and review of each run that waits or works, by its id; both are empty of a run without a review."""
+    """Whose each run is that waits or works, and its review, by its id; both are empty of a run without a review."""
     runs = tables.runs.c
-    query = select(runs.id, tables.reviews.c.owner, tables.reviews.c.id)
+    query = select(runs.id, _whose(), tables.reviews.c.id)
     query = query.join_from(tables.runs, tables.reviews, isouter=True)
     query = query.where(runs.state.in_([state.value for state in _ACTIVE]))
 

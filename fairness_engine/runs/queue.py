@@ -17,8 +17,8 @@ from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started
 from fairness_engine.runs.limits import owners_of_active
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
+from fairness_engine.store.people.roles import UNLISTED_OWNER
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.reviews import UNLISTED_OWNER
 from fairness_engine.store.store import RunStore
 
 CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."

@@ -13,6 +13,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.models.fit.reading_state import card_in_words
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.store.people.roles import Role
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.telling.rules import Rule
 
@@ -94,6 +95,8 @@ class ReviewLine:
     Args:
         data, model: what its files were called when they were uploaded.
         is_archived: put aside by its owner; it opens as any other.
+        owner: who made it.
+        role: of the person for whom it is listed.
     """
 
     id: str
@@ -102,6 +105,8 @@ class ReviewLine:
     data: str | None
     model: str | None
     is_archived: bool
+    owner: str
+    role: Role
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,7 @@ class RunRecord:
     worker_host: str | None
     worker_pid: int | None
     worker_born: str | None
+    person: str | None
 
     @property
     def is_active(self) -> bool:

@@ -20,12 +20,10 @@ from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import put
+from fairness_engine.store.people.members import forget_members, is_open_to, roles_of
+from fairness_engine.store.people.roles import LOCAL_OWNER, Role
 from fairness_engine.store.records import AnswersSource, Review, ReviewLine, ReviewTerms, to_time
 
-LOCAL_OWNER = "local"
-"""Of reviews made on this machine, by whoever sits at it."""
-UNLISTED_OWNER = "unlisted"
-"""Of reviews made on a server that others reach without signing in: found by their link only."""
 _MAX_NAME = 200
 _MAX_KNOWN = 1_000
 _KNOWN: dict[str, Review] = {}
@@ -78,33 +76,41 @@ class ReviewTable:
         return review
 
     def reviews(self, owner: str = LOCAL_OWNER) -> list[Review]:
-        """All reviews of an owner, the last changed first; one whose columns cannot be read is listed without them, so
-        that the others can be opened and it be deleted.
+        """All reviews that a person made or was added to, the last changed first; one whose columns cannot be read is
+        listed without them, so that the others can be opened and it be deleted.
         """
         table = tables.reviews
-        query = select(table).where((table.c.owner == owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
+        query = select(table).where(is_open_to(owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
         with self.engine.connect() as connection:
             return [_review(row, must_be_readable=False) for row in connection.execute(query)]
 
     def review_lines(self, owner: str = LOCAL_OWNER) -> list[ReviewLine]:
-        """What a list says of an owner's reviews, archived ones too, the last changed first."""
+        """What a list says of the reviews that a person made or was added to, archived ones too, the last changed
+        first.
+        """
         here = tables.reviews.c
         data = tables.files.alias("data")
         model = tables.files.alias("model")
         query = (
-            select(here.id, here.name, here.changed, data.c.name, model.c.name, here.is_archived)
+            select(here.id, here.name, here.changed, data.c.name, model.c.name, here.is_archived, here.owner)
             .select_from(
                 tables.reviews.outerjoin(data, data.c.id == here.data_id).outerjoin(model, model.c.id == here.model_id)
             )
-            .where((here.owner == owner) & ~here.is_deleted)
+            .where(is_open_to(owner) & ~here.is_deleted)
             .order_by(here.changed.desc())
         )
         with self.engine.connect() as connection:
             rows = connection.execute(query).all()
-        return [ReviewLine(row[0], row[1], to_time(row[2]), row[3], row[4], bool(row[5])) for row in rows]
+            roles = roles_of(connection, owner)
+        return [
+            ReviewLine(
+                row[0], row[1], to_time(row[2]), row[3], row[4], bool(row[5]), row[6], roles.get(row[0], Role.OWNER)
+            )
+            for row in rows
+        ]
 
     def unused_name(self, name: str, owner: str = LOCAL_OWNER) -> str:
-        """A name that no review of an owner has: as given, or with a number behind it, ``Loans (2)``."""
+        """A name that no review in a person's list has: as given, or with a number behind it, ``Loans (2)``."""
         taken = {line.name for line in self.review_lines(owner)}
         if _title(name) not in taken:
             return _title(name)
@@ -112,18 +118,29 @@ class ReviewTable:
         numbered = (f"{plain[: _MAX_NAME - 8]} ({number})" for number in itertools.count(2))
         return next(each for each in numbered if each not in taken)
 
-    def duplicate_review(self, review_id: str) -> Review:
-        """A review of the same owner that asks the same: data, columns, model, scope and fit, with the review's own
-        terms, known answers and named groups. Its runs stay where they are, and with them what was pinned, decided and
-        said.
+    def duplicate_review(self, review_id: str, owner: str | None = None) -> Review:
+        """A review that asks the same: data, columns, model, scope and fit, with the review's own terms, known answers
+        and named groups. Its runs stay where they are, and with them what was pinned, decided and said.
+
+        It belongs to whoever copied it, and nobody else is in it: the people of a review were let into that one, and
+        who leads the copy says who sees what it will find. Its files count for its owner as if uploaded. A person
+        keeps a copy when they are taken out of the review it was made of, so that a reader makes none
+        (``people.guard``).
+
+        Args:
+            owner: of the copy; ``None`` is the owner of the review.
 
         Raises:
             RunError: there is no such review, or its columns cannot be read.
         """
         held = self.review(review_id)
-        name = self.unused_name(held.name, held.owner)
+        owner = held.owner if owner is None else owner
+        name = self.unused_name(held.name, owner)
+        answers = self.answers(review_id)
         with self.engine.begin() as connection:
-            copied_id = _insert(connection, name, held.owner, **_content(held))
+            copied_id = _insert(connection, name, owner, **_content(held))
+            if owner not in (held.owner, LOCAL_OWNER):
+                _note_files(connection, owner, held, answers)
             for table in (tables.review_terms, tables.review_answers, tables.cohorts):
                 kept = [column for column in table.c if column.name not in ("id", "review_id")]
                 theirs = select(literal(copied_id), *kept).where(table.c.review_id == review_id)
@@ -200,13 +217,15 @@ class ReviewTable:
         self._change(review_id, {"name": _title(name), "changed": time.time()})
 
     def delete_review(self, review_id: str) -> None:
-        """Take a review off the list. Its runs and files stay in the workspace."""
+        """Take a review off the list, of everybody who was in it. Its runs and files stay in the workspace."""
         self._change(review_id, {"is_deleted": True})
 
     def _change(self, review_id: str, values: dict[str, Any]) -> None:
         kept = (tables.reviews.c.id == review_id) & ~tables.reviews.c.is_deleted
         with self.engine.begin() as connection:
             changed = connection.execute(update(tables.reviews).where(kept).values(**values)).rowcount
+            if values.get("is_deleted"):
+                forget_members(connection, review_id)
         if not changed:
             raise RunError("There is no such review in this workspace. Open one from the Start page.")
 
@@ -271,6 +290,12 @@ def _insert(connection: Connection, name: str, owner: str, **content: Any) -> st
     values = {"name": _title(name), "owner": owner, "created": now, "changed": now, **content}
     connection.execute(insert(tables.reviews).values(id=review_id, **values))
     return review_id
+
+
+def _note_files(connection: Connection, owner: str, copied: Review, answers: AnswersSource | None) -> None:
+    """Note the files of a review as brought by whoever copied it."""
+    for file_id in {copied.data_id, copied.model_id, None if answers is None else answers.file_id} - {None}:
+        put(connection, tables.uploads, {"owner": owner, "file_id": file_id}, {}, only_new={"created": time.time()})
 
 
 def _title(name: str) -> str:

@@ -50,14 +50,17 @@ class RunTable:
     workspace: Path
     patience: Patience
 
-    def create_run(self, config: RunConfig, review_id: str | None = None) -> str:
+    def create_run(self, config: RunConfig, review_id: str | None = None, person: str | None = None) -> str:
         """Put a run in the queue; returns its id. ``runs.queue`` starts it.
+
+        Args:
+            person: who starts it, whose share of the queue and of the disk it takes; ``None`` is the review's owner.
 
         Raises:
             RunError: there is no such review.
         """
         run_id = secrets.token_hex(10)
-        values = {"review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value}
+        values = {"review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value, "person": person}
         self._enter(run_id, values | {"created": time.time()})
         return run_id
 
@@ -436,7 +439,7 @@ def _record(row: Row[Any], config: RunConfig) -> RunRecord:
         name: getattr(row, name)
         for name in (
             *("id", "review_id", "message", "evaluations", "seconds", "n_tried", "n_found", "n_rejected"),
-            *("phase", "is_cancel_requested", "worker_host", "worker_pid", "worker_born"),
+            *("phase", "is_cancel_requested", "worker_host", "worker_pid", "worker_born", "person"),
         )
     }
     try:

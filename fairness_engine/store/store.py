@@ -15,12 +15,13 @@ from fairness_engine.store.files import FileStore
 from fairness_engine.store.notes.cohorts import CohortTable
 from fairness_engine.store.notes.decisions import DecisionTable
 from fairness_engine.store.notes.pins import PinTable
+from fairness_engine.store.people.members import MemberTable
 from fairness_engine.store.reviews import ReviewTable
 from fairness_engine.store.runs import RunTable
 from fairness_engine.store.versions import VersionTable
 
 
-class RunStore(FileStore, ReviewTable, PinTable, DecisionTable, CohortTable, RunTable, VersionTable):
+class RunStore(FileStore, ReviewTable, MemberTable, PinTable, DecisionTable, CohortTable, RunTable, VersionTable):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

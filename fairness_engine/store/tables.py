@@ -96,6 +96,17 @@ reviews = Table(
     Index("reviews_of_owner", "owner", "is_deleted"),
 )
 
+review_members = Table(
+    "review_members",
+    metadata,
+    Column("review_id", _Short(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("person", _Short(200), primary_key=True, index=True),
+    Column("role", _Short(20), nullable=False),
+    Column("added", Float, nullable=False),
+    Column("added_by", _Short(200), nullable=False),
+)
+"""Who may open a review beside its owner, by the name they sign in with (``people.roles.name_of``)."""
+
 review_states = Table(
     "review_states",
     metadata,
@@ -139,9 +150,11 @@ runs = Table(
     Column("worker_host", _Short(255)),
     Column("worker_pid", Integer),
     Column("worker_born", _Short(60)),
+    Column("person", _Short(200)),
     # a configuration takes pages: what looks for the newest run of each review does not turn them all
     Index("runs_by_time", "review_id", "created"),
 )
+"""``person`` is whoever started a run; empty where that is the owner of its review, or nobody signs in."""
 
 progress = Table(
     "progress",

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 def draw(run_id: str) -> None:
     """Draw a run as it stands; once it has ended, the page is drawn again with its result."""
-    from fairness_engine.runs.queue import refresh
-
-    store = session.store()
-    run = refresh(store, run_id)
+    run = session.refreshed(run_id)
     if not run.is_active:
         st.rerun()
     st.markdown(f"**{wording.markdown(run_title(run.config))}** · {phrases.state_text(run)}")

@@ -137,12 +137,9 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
         planned: the boxes as they stood when the page was drawn.
         is_followed: this is drawn again by itself; once all have ended, the page is rerun to end that.
     """
-    from fairness_engine.runs.queue import start_queued
-
-    store = session.store()
     alone = planned
     if is_followed:
-        start_queued(store)
+        session.start_waiting()
         alone = of_tree(read, run, certification_runs.certifications(review))
     if is_followed and not any(each.run.is_active for each in alone):
         st.rerun()

@@ -108,9 +108,7 @@ def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
 
 def _group_now(store: RunStore, review: Review, name: str) -> Group:
     """The runs as they stand, after noticing dead workers and starting what waits."""
-    from fairness_engine.runs.queue import start_queued
-
-    start_queued(store)
+    session.start_waiting()
     return next(group for group in groups_of(store.runs(review.id)) if group.name == name)
 
 

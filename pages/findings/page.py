@@ -74,11 +74,9 @@ def _what_is_assessed(review: Review, runs: list[RunRecord]) -> str:
 
 def _follow(active: list[str]) -> None:
     """Runs at work, until one of them ends."""
-    from fairness_engine.runs.queue import start_queued
-
     store = session.store()
     records = [store.run(run_id) for run_id in active]
-    start_queued(store)
+    session.start_waiting()
     if any(not record.is_active for record in records) or not records:
         session.forget_asked()
         st.rerun()

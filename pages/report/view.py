@@ -135,10 +135,8 @@ def _has_groups(review: Review, preset: Preset) -> bool:
 
 
 def _follow(run_id: str) -> None:
-    from fairness_engine.runs.queue import start_queued
-
     store = session.store()
-    start_queued(store)
+    session.start_waiting()
     if not store.run(run_id).is_active:
         session.forget_asked()
         st.rerun()

@@ -123,10 +123,9 @@ def _run(run_id: str | None) -> RunRecord | None:
     known = next((run for run in session.runs(review.id) if run.id == run_id), None) if review is not None else None
     if known is not None and not known.is_active:
         return known
-    from fairness_engine.runs.queue import refresh
 
     try:
-        return refresh(session.store(), run_id)
+        return session.refreshed(run_id)
     except RunError:
         return None
 
@@ -148,14 +147,13 @@ def _start_button(run: RunRecord, label: str) -> None:
     if not st.button(label, key="retrain_measure", icon=":material/play_arrow:"):
         return
     from fairness_engine.runs.follow_ups import start_measuring
-    from fairness_engine.runs.queue import start_queued
 
     with st.spinner("Asking both models what can be measured …"):
         started = start_measuring(session.store(), run.id, lambda config: session.ask(config, WhyNotCertifiable()))
     if started is None:
         st.warning("This retraining asked for no measuring afterwards. Retrain again with it.")
         return
-    start_queued(session.store())
+    session.start_waiting()
     st.rerun()
 
 

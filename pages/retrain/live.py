@@ -114,11 +114,8 @@ _NOT_YET = "The first round appears once the model as it is was measured and a n
 
 def draw(run_ids: Sequence[str]) -> None:
     """Draw retrainings as they stand; once all have ended, the page is drawn again with their result."""
-    from fairness_engine.runs.queue import refresh, start_queued
-
-    store = session.store()
-    start_queued(store)
-    runs = [refresh(store, run_id) for run_id in run_ids]
+    session.start_waiting()
+    runs = [session.refreshed(run_id) for run_id in run_ids]
     if not any(run.is_active for run in runs):
         st.rerun()
     names = titles_of(runs)

@@ -116,12 +116,10 @@ def draw(review: Review, run_ids: list[str]) -> None:
         review: of the runs.
         run_ids: which runs.
     """
-    from fairness_engine.runs.queue import start_queued
-
     store = session.store()
     records = [store.run(run_id) for run_id in run_ids]
     if any(record.is_active for record in records):
-        start_queued(store)
+        session.start_waiting()
         records = [store.run(run_id) for run_id in run_ids]
     live.stop_button(records, "stop", "what was found")
     if not any(record.is_active for record in records):

@@ -165,7 +165,7 @@ CASES = (
     Case(
         "a database of the future",
         changed("UPDATE alembic_version SET version_num = '0099'"),
-        "must be of version 0002 or earlier, got version 0099",
+        "must be of version 0003 or earlier, got version 0099",
     ),
     Case("a model that never ends", is_device, "--model must name a model file, but there is none at"),
 )

@@ -17,6 +17,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.database.copying import COPIED, copy_lines
 from fairness_engine.store.environment import DATABASE_VARIABLE
+from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import AnswersSource, DecisionKind, ReviewTerms
 from fairness_engine.store.seal import seal_of
 from fairness_engine.store.store import RunStore
@@ -46,6 +47,7 @@ def workspace(tmp_path: Path) -> Path:
         store.set_answers(review, AnswersSource(None, "score"))
         store.add_cohort(review, "the young", [Rule(column="age", low=20, high=30)], "Where")
         store.note_upload("ann", run.config.data_id)
+        store.set_member(store.create_review("shared", "ann@x.org").id, "ben@x.org", Role.READER, "ann@x.org")
         store.set_version(run.id, run.config.model_id, run.config.model_id)
         for i in range(3):
             store.add_decision(review, "key", DecisionKind.STOP, f"why {i}", "Ann", "said", [run.id])

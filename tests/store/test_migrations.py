@@ -57,11 +57,13 @@ def test_a_workspace_of_version_one_opens_with_all_it_holds(tmp_path: Path) -> N
     workspace = workspace_of_version_one(tmp_path / "w")
     with sqlite3.connect(workspace / "evenhand.db") as database:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        held = {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in names if name != "meta"}
+        columns = {name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")] for name in names}
+        queries = {name: f"SELECT {', '.join(columns[name])} FROM {name}" for name in names if name != "meta"}
+        held = {name: database.execute(query).fetchall() for name, query in queries.items()}
     database.close()
     store = RunStore(workspace)
     with sqlite3.connect(workspace / "evenhand.db") as database:
-        assert {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in held} == held
+        assert {name: database.execute(query).fetchall() for name, query in queries.items()} == held
     database.close()
     review = store.review(REVIEW)
     assert (review.name, review.owner, review.revision) == ("Census, spring", "ann@example.org", 2)

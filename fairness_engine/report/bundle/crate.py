@@ -28,8 +28,8 @@ from fairness_engine.report.bundle.contents import (
 )
 from fairness_engine.report.bundle.figures import said, title
 from fairness_engine.report.bundle.run_content import FileEntry
+from fairness_engine.store.people.roles import LOCAL_OWNER, UNLISTED_OWNER
 from fairness_engine.store.records import RunState, to_time
-from fairness_engine.store.reviews import LOCAL_OWNER, UNLISTED_OWNER
 
 CONTEXT = "https://w3id.org/ro/crate/1.3/context"
 SPECIFICATION = "https://w3id.org/ro/crate/1.3"

@@ -19,7 +19,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable, DDLElement
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 
-HEAD = "0002"
+HEAD = "0003"
 """The last migration there is."""
 _VERSION = "2"
 """What versions before migrations read in ``meta``: they know 1 and refuse others."""

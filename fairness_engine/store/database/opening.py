@@ -11,13 +11,13 @@ from pathlib import Path
 from sqlite3 import Error as SQLiteError
 from typing import Any
 
-from sqlalchemy import Engine, QueuePool, create_engine, event
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from fairness_engine.errors import RunError, StoreAwayError
+from fairness_engine.errors import RoleError, RunError, StoreAwayError
 from fairness_engine.store.database import sqlite_file
 from fairness_engine.store.database.migration import bring_to_head
 from fairness_engine.store.environment import DATABASE_VARIABLE
@@ -39,6 +39,7 @@ milliseconds, so twenty are enough for hundreds of people, and a server's usual 
 """
 _RECYCLE_SECONDS = 1_800
 _LETTERS_OF_A_SECRET = 3
+_ONLY_READS = "evenhand_only_reads"
 
 
 def open_database(workspace: Path, url: str | None) -> Engine:
@@ -72,7 +73,21 @@ def open_database(workspace: Path, url: str | None) -> Engine:
             f"The run store must be a database that can be opened and written, got: {reason}. {_remedy(reason)}"
         ) from None
     event.listen(engine, "handle_error", _say_what_fails)
+    event.listen(engine, "before_cursor_execute", _refuse_to_write)
     return engine
+
+
+def only_reading(engine: Engine) -> Engine:
+    """The same connections, on which every statement but a question is refused."""
+    return engine.execution_options(**{_ONLY_READS: True})
+
+
+def _refuse_to_write(connection: Connection, _: Any, statement: str, *__: Any) -> None:
+    if connection.get_execution_options().get(_ONLY_READS) and not statement.lstrip().upper().startswith("SELECT"):
+        raise RoleError(
+            "A page reads the run store here, got a statement that writes. Nothing was changed: go back and try "
+            "again, or report it."
+        )
 
 
 def read_url(url: str) -> URL:

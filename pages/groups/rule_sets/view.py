@@ -265,10 +265,7 @@ def _position(custom: object) -> int:
 
 def draw_live(run_id: str) -> None:
     """Draw a run as it stands; once it has ended, the page is drawn again with its result."""
-    from fairness_engine.runs.queue import refresh
-
-    store = session.store()
-    run = refresh(store, run_id)
+    run = session.refreshed(run_id)
     if not run.is_active:
         st.rerun()
     st.markdown(f"**{wording.markdown(run_words.run_title(run.config))}** · {run_words.state_text(run)}")

@@ -35,9 +35,7 @@ def draw() -> None:
 
 
 def _listen(review_id: str) -> None:
-    from fairness_engine.runs.queue import start_queued
-
-    start_queued(session.store())
+    session.start_waiting()
     session.forget_asked()
     _announce(review_id)
 

@@ -19,7 +19,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError, StoreAwayError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
-from fairness_engine.store.reviews import LOCAL_OWNER, UNLISTED_OWNER
+from fairness_engine.store.people.roles import LOCAL_OWNER, NOBODY, UNLISTED_OWNER, Role
 from pages.shared.app import navigation, turns
 from pages.shared.app.wording import markdown
 
@@ -48,7 +48,18 @@ def workspace() -> Path:
 
 
 def store() -> RunStore:
-    """The run store of this server."""
+    """The run store as whoever sits at this browser may use it: nothing is written that they may not change."""
+    held = _server_store()
+    person = owner()
+    if person == LOCAL_OWNER:
+        return held
+    from fairness_engine.store.people.guard import PersonalStore
+
+    return PersonalStore(held, person)
+
+
+def _server_store() -> RunStore:
+    """The run store of this server, which writes: no page is handed it."""
     with _one_at_a_time:
         return _store(str(workspace()), database_url())
 
@@ -107,9 +118,15 @@ def accepts_unsafe_formats() -> bool:
 
 def owner() -> str:
     """Whose reviews this browser makes: the person signed in, this machine, or nobody's list."""
-    if st.user.get("is_logged_in"):
-        return str(st.user.get("email") or st.user.get("sub"))
+    if is_signed_in():
+        name = str(st.user.get("email") or st.user.get("sub"))
+        return f"{name} (signed in)" if name in NOBODY else name
     return LOCAL_OWNER if is_local_server() else UNLISTED_OWNER
+
+
+def is_signed_in() -> bool:
+    """Whether an identity provider says who sits at this browser."""
+    return bool(st.user.get("is_logged_in"))
 
 
 def lists_reviews() -> bool:
@@ -118,13 +135,46 @@ def lists_reviews() -> bool:
 
 
 def may_open(review: Review) -> bool:
-    """Whether this browser may open a review whose link it has: that of a person who signed in is theirs alone."""
-    return review.owner in (LOCAL_OWNER, UNLISTED_OWNER, owner())
+    """Whether this browser may open a review whose link it has: that of a person who signed in is theirs, and of those
+    whom they added.
+    """
+    return role_in(review) is not None
 
 
 def may_find(review: Review) -> bool:
     """Whether a part of a review, a run or a comparison, leads to it: where it could be found in the list too."""
-    return lists_reviews() and review.owner == owner()
+    role = role_in(review)
+    return lists_reviews() and role is not None and (review.owner not in NOBODY or role is Role.OWNER)
+
+
+def role_in(review: Review) -> Role | None:
+    """What whoever sits at this browser is in a review, as it stood when this rerun first asked; ``None`` for nobody in
+    it.
+    """
+    person = owner()
+    if review.owner in (*NOBODY, person):  # nothing is to be looked up
+        return Role.OWNER if review.owner == person else Role.REVIEWER
+    return once(("role", review.id), lambda: store().role(review.id, person))
+
+
+def only_reads() -> Review | None:
+    """The open review where whoever sits at this browser reads it and changes nothing; else ``None``."""
+    review = current_review()
+    return review if review is not None and role_in(review) is Role.READER else None
+
+
+def check_may_change() -> None:
+    """Before something is done for the open review that the store does not see: it may be changed.
+
+    Raises:
+        RoleError: whoever sits at this browser reads it.
+    """
+    from fairness_engine.store.people.guard import PersonalStore
+
+    held = store()
+    review_id = addressed("review")
+    if review_id is not None and isinstance(held, PersonalStore):
+        held.check_role(review_id)
 
 
 def is_local_server() -> bool:
@@ -317,21 +367,41 @@ def queue_runs(review: Review, configs: Sequence[RunConfig], *, is_here: bool = 
         is_here: as in ``start_runs``.
 
     Raises:
-        RunError: the review's owner has too many runs waiting, or no room on the disk.
+        RunError: whoever starts them has too many runs waiting, or no room on the disk.
+        RoleError: they may not.
     """
     from fairness_engine.cluster.counts import HERE
     from fairness_engine.codec import encode
     from fairness_engine.runs.limits import check_disk, check_waiting
-    from fairness_engine.runs.queue import start_queued
 
-    check_waiting(store(), review.owner, len(configs))
-    check_disk(store(), review.owner)
+    check_waiting(store(), owner(), len(configs))
+    check_disk(store(), owner())
     run_ids = [store().create_run(config, review.id) for config in configs]
     for run_id in run_ids if is_here else ():
         store().set_result(run_id, "cluster", encode(HERE))
-    start_queued(store())
+    start_waiting()
     forget_asked()
     return run_ids
+
+
+def start_waiting() -> None:
+    """Start runs that wait, where there is a place, and notice workers that are gone: the server's own work, at
+    whoever's click, so that runs go on while a reader looks.
+    """
+    from fairness_engine.runs.queue import start_queued
+
+    start_queued(_server_store())
+
+
+def refreshed(run_id: str) -> RunRecord:
+    """A run as it stands, after ``start_waiting``.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    from fairness_engine.runs.queue import refresh
+
+    return refresh(_server_store(), run_id)
 
 
 def open_run_id() -> str | None:

@@ -187,9 +187,7 @@ def _search_label(run: RunRecord) -> str:
 
 def _wait_for_pairs(run_id: str) -> None:
     """Look at a running search every second, and draw the page again once there is something to see."""
-    from fairness_engine.runs.queue import refresh
-
-    run = refresh(session.store(), run_id)
+    run = session.refreshed(run_id)
     if run.n_found or not run.is_active:
         st.rerun()
     st.info("Nothing found yet; the search goes on, and pairs appear here as soon as there are any.")

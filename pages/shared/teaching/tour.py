@@ -127,10 +127,8 @@ def end() -> None:
 
 def _follow(active: list[str]) -> None:
     """The runs that the next pages show, until they have ended."""
-    from fairness_engine.runs.queue import start_queued
-
     store = session.store()
-    start_queued(store)
+    session.start_waiting()
     n_left = sum(store.run(run_id).is_active for run_id in active)
     if not n_left:
         session.forget_asked()

@@ -15,6 +15,7 @@ from fairness_engine.oracle.budget import Budget
 from pages.shared import fields
 from pages.shared.app import navigation, session, wording
 from pages.shared.fields import SettingsForm
+from pages.shared.members import controls
 from pages.shared.people import cohorts
 from pages.shared.review import questions
 from pages.shared.runs.certification_phrases import WHAT_IT_GIVES
@@ -119,7 +120,7 @@ def draw(review: Review, label: str) -> None:
     with st.container(border=True, key="certify_form"):
         wanted = ask()
         asked = cohorts.offer_narrowing(review, "certify")
-        if st.button(label, type="primary", key="certify_start", icon=":material/verified:"):
+        if controls.button(label, type="primary", key="certify_start", icon=":material/verified:"):
             session.set_run(session.start_runs(review, [make_config(asked, wanted)])[0])
             st.rerun(scope="app")
     st.caption(

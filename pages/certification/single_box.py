@@ -16,6 +16,7 @@ from pages.certification.boxes import row_pixels
 from pages.certification.tree import ReadTree, find_box, shares_in
 from pages.shared import tables
 from pages.shared.app import navigation, session, theme, wording
+from pages.shared.members import controls
 from pages.shared.runs import certification_runs, phrases
 from pages.shared.runs.certification_phrases import Shares
 from pages.shared.runs.live import stop_button
@@ -122,7 +123,7 @@ def offer(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Seque
         st.caption("This box is being certified on its own, see below.")
         return
     label = "Spend another minute on this box" if not mine else "Spend another minute on this box again"
-    if st.button(label, key="certify_box", type="primary", icon=":material/more_time:"):
+    if controls.button(label, key="certify_box", type="primary", icon=":material/more_time:"):
         config = form.box_config(run, box_limits(read.columns, *read.box(box)))
         session.set_run(run.id)  # the whole stays open: the box is shown under it
         session.start_runs(review, [config])

@@ -11,6 +11,7 @@ from fairness_engine.errors import EvenhandError
 from pages.data import columns
 from pages.shared import tables
 from pages.shared.app import frame, wording
+from pages.shared.members import controls
 from pages.shared.review import dataset
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
         turn = st.session_state.get("columns_turn", 0)
         edited = tables.edit(
             columns.category_table(table, listed[names.index(name)]),
-            disabled=["Code", "Rows"],
+            disabled=controls.off() or ["Code", "Rows"],
             column_config={
                 "Used": st.column_config.CheckboxColumn(
                     help="Without the tick it is no category: its rows are left out, and no search tries it.", width=70
@@ -63,7 +64,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
         with st.form("new_category", border=False, clear_on_submit=True):
             left, right = st.columns([3, 1], vertical_alignment="bottom")
             added = left.text_input("A category that this data does not hold", key="new_category_text")
-            is_added = right.form_submit_button("Add the category")
+            with right:
+                is_added = controls.submit("Add the category")
         try:
             changed = columns.with_categories(schema, name, edited)
             if is_added:

@@ -10,6 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import frame, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review import dataset
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
                 placeholder="k.A., xx",
                 key="more_missing_texts",
             )
-            is_asked = right.form_submit_button("Treat as missing")
+            with right:
+                is_asked = controls.submit("Treat as missing")
         wanted = [text.strip() for text in texts.split(",") if text.strip()]
         if is_asked and wanted:
             try:
@@ -80,7 +82,7 @@ def _changed(review: Review, name: str, spellings: list[Spelling]) -> list[Spell
             if st.checkbox(
                 f"“{wording.markdown(each.text)}” in {wording.counted(each.n_rows, 'row')}",
                 value=each.is_missing,
-                disabled=each.is_fixed,
+                disabled=each.is_fixed or controls.off(),
                 help="No number, in a column of numbers: it stays missing." if each.is_fixed else None,
                 width="content",
                 key=f"missing_{review.id}_{name!r}_{each.text!r}_{each.is_missing}",

@@ -5,6 +5,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.data import categories, missing_cells, upload
 from pages.shared.app import entry, frame, navigation, session
+from pages.shared.members import controls
 from pages.shared.people import group_rows
 from pages.shared.review import changes, kind
 from pages.shared.review import dataset as data_files
@@ -37,8 +38,9 @@ with st.expander("Another file, or a schema file"):
 
 st.header("Columns", anchor=False)
 categories.say_left_out(review.schema, data_files.reasons_of(review))
-st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
-changes.say_before(review)
+if not controls.off():
+    st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
+    changes.say_before(review)
 upload.edit_columns(review, table)
 missing_cells.draw(review, table, upload.redraw_columns)
 categories.draw(review, table, upload.redraw_columns)

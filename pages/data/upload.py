@@ -11,6 +11,7 @@ from pages.data import columns
 from pages.shared import exports, tables
 from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review import dataset as data_files
 from pages.shared.review import group_sizes, kind
 
@@ -50,14 +51,16 @@ def ask_files(review: Review) -> None:
     turn = st.session_state.setdefault("data_turn", 0)
     keys = (f"csv_{turn}", f"schema_{turn}")
     left, right = st.columns(2)
-    uploaded = left.file_uploader(
-        "CSV or Parquet file", key=keys[0], help="CSV of any common encoding and delimiter; up to 600 MB."
-    )
-    uploaded_schema = right.file_uploader(
-        "Schema file (optional)",
-        key=keys[1],
-        help="JSON, version 1. Without one, Evenhand guesses and you correct.",
-    )
+    with left:
+        uploaded = controls.uploader(
+            "CSV or Parquet file", key=keys[0], help="CSV of any common encoding and delimiter; up to 600 MB."
+        )
+    with right:
+        uploaded_schema = controls.uploader(
+            "Schema file (optional)",
+            key=keys[1],
+            help="JSON, version 1. Without one, Evenhand guesses and you correct.",
+        )
     file = uploads.stored(uploaded, keys[0], FileRole.DATA)
     described = uploads.content(uploaded_schema, keys[1], "a schema file")
     if file is None and (described is None or review.data_id is None):
@@ -127,11 +130,11 @@ def offer_remedies(review: Review, table: Table, dataset: Dataset) -> None:
     schema = dataset.schema
     key = (table.source_hash, schema)
     wider = kept("wider", key, lambda: widen_to_data(table, schema)) if dataset.n_dropped else schema
-    if wider != schema and st.button("Widen ranges and categories to the data", key="widen"):
+    if wider != schema and controls.button("Widen ranges and categories to the data", key="widen"):
         data_files.change_schema(review, wider)
         redraw_columns()
         st.rerun()
-    if data_files.has_doubled_labels(dataset) and st.button("Fold labels that differ by a full stop", key="fold"):
+    if data_files.has_doubled_labels(dataset) and controls.button("Fold labels that differ by a full stop", key="fold"):
         with st.spinner("Writing the corrected file …"):
             data_files.fold_and_keep(review, table)
         redraw_columns()
@@ -160,7 +163,7 @@ def edit_columns(review: Review, table: Table) -> None:
     base = st.session_state[base_key]
     edited = tables.edit(
         base,
-        disabled=["Column", "Values", "Missing"],
+        disabled=controls.off() or ["Column", "Values", "Missing"],
         column_config=_column_config(),
         placeholder="",
         key=f"columns_{review.id}_{turn}",

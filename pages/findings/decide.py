@@ -12,6 +12,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.store.notes.decisions import MAX_NAME, MAX_TEXT
 from fairness_engine.store.records import DecisionKind
 from pages.shared.app import frame, session, wording
+from pages.shared.members import controls
 
 if TYPE_CHECKING:
     from fairness_engine.findings.finding import Finding, Findings
@@ -42,10 +43,11 @@ _WHO = "decides_as"
 def buttons(review: Review, card: Finding, number: int, decision: Decision | None, comments: Sequence[Comment]) -> None:
     """What opens the forms of a card."""
     label = "Decide" if decision is None else "Decide again"
-    if st.button(label, key=f"decide_{number}", icon=":material/gavel:"):
+    if controls.button(label, key=f"decide_{number}", icon=":material/gavel:"):
         _decide(review, card)
     n = len(comments)
-    if st.button(f"Comments ({n})" if n else "Comment", key=f"comment_{number}", icon=":material/comment:"):
+    look = st.button if n else controls.button  # comments that are there are for readers, too
+    if look(f"Comments ({n})" if n else "Comment", key=f"comment_{number}", icon=":material/comment:"):
         _comment(review, card, comments)
 
 
@@ -92,7 +94,7 @@ def _draw_decision(review: Review, card: Finding) -> None:
         left, right = st.columns(2)
         name = left.text_input("Name", st.session_state.get(_WHO, ""), max_chars=MAX_NAME, key="decision_name")
         expires = right.date_input("Holds until (may be empty)", None, key="decision_expires", min_value="today")
-        is_wanted = st.form_submit_button("Record the decision", type="primary", icon=":material/gavel:")
+        is_wanted = controls.submit("Record the decision", type="primary", icon=":material/gavel:")
     st.caption("Recorded with today's date and the finding as it reads now. Earlier decisions stay in the record.")
     if not is_wanted:
         return
@@ -119,7 +121,7 @@ def _draw_comments(review: Review, card: Finding, comments: Sequence[Comment]) -
     with st.form("comment", border=False):
         text = st.text_area("Comment", max_chars=MAX_TEXT, key="comment_text", height=110)
         name = st.text_input("Name", st.session_state.get(_WHO, ""), max_chars=MAX_NAME, key="comment_name")
-        is_wanted = st.form_submit_button("Add the comment", type="primary", icon=":material/comment:")
+        is_wanted = controls.submit("Add the comment", type="primary", icon=":material/comment:")
     if not is_wanted:
         return
     try:

@@ -14,6 +14,7 @@ from fairness_engine.findings.finding import Evidence
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review import kind, questions
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def draw(review: Review, found: Findings) -> None:
         st.header("What to look at" if is_first else "Not looked at yet", anchor=False)
         st.markdown("\n".join(f"- {_SAID[evidence]}" for evidence in missing))
         label = "Look at all of it" if len(missing) > 1 else "Look at it"
-        if session.can_start(review) and st.button(
+        if session.can_start(review) and controls.button(
             label, type="primary" if is_first else "secondary", key="assess", icon=":material/play_arrow:"
         ):
             session.start_runs(review, runs_for(review, missing))

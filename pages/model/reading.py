@@ -15,6 +15,7 @@ from fairness_engine.errors import EvenhandError, SettingError
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from pages.shared import tables
 from pages.shared.app import frame, session, uploads, wording
+from pages.shared.members import controls
 from pages.shared.review import dataset, model_fit
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def show_verdict(review: Review, reading: Reading) -> None:
         said = "\n\n".join(wording.markdown(advice) for advice in reading.advice)
         say(f"{sentence}\n\n{said}".strip(), icon=":material/report:")
     better = reading.better
-    if better and st.button(_better_label(better), key="read_better", type="primary", icon=":material/auto_fix_high:"):
+    if better and controls.button(
+        _better_label(better), key="read_better", type="primary", icon=":material/auto_fix_high:"
+    ):
         said_so: dict[str, Any] = {"positive": better["positive"]} if "positive" in better else {}
         if "layout" in better:
             said_so |= {"layout": Layout.from_json(better["layout"]), "model_input": ModelInput(better["model_input"])}
@@ -115,6 +118,7 @@ def ask_positive(review: Review, card: Mapping[str, Any], reading: Reading) -> N
         help="The file gives one number and no name for it. Which outcome is the more likely, the higher the number "
         "is?",
         key=f"positive_{reading.positive}",
+        disabled=controls.off(),
     )
     if reading.positive_by is KnownBy.NOBODY:
         st.caption(
@@ -160,13 +164,13 @@ def ask_to_go_on(reading: Reading | None) -> bool:
         st.caption("The known answers contradict this reading. Correct it above, or take the answers away.")
         return False
     if reading is None or reading.state is not State.UNCONFIRMED:
-        return st.button("This is right: go on to the scope", type="primary", key="fit_confirmed")
+        return controls.button("This is right: go on to the scope", type="primary", key="fit_confirmed")
     is_known = st.checkbox(
         "I know that the model is read rightly, although nothing here confirms it",
         key="fit_known",
         help="Every page and file will say *not confirmed*.",
     )
-    return st.button("Go on to the scope, not confirmed", disabled=not is_known, key="fit_confirmed")
+    return controls.button("Go on to the scope, not confirmed", disabled=not is_known, key="fit_confirmed")
 
 
 # --- known answers ------------------------------------------------------------------------------
@@ -181,21 +185,27 @@ def ask_answers(review: Review) -> None:
         if source is not None:
             name = session.store().file(source.file_id).name if source.file_id else f"column {source.column}"
             st.markdown(f"Compared with **{wording.markdown(name)}**.")
-            if st.button("Take them away", key="answers_away", icon=":material/close:"):
+            if controls.button("Take them away", key="answers_away", icon=":material/close:"):
                 model_fit.change_answers(review, None)
                 st.rerun()
         turn = st.session_state.setdefault("answers_turn", 0)
         left, right = st.columns(2)
         key = f"answers_{turn}"
-        uploaded = left.file_uploader(
-            "A CSV file of answers",
-            key=key,
-            help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in the "
-            "order of your data. A few hundred are plenty.",
-        )
+        with left:
+            uploaded = controls.uploader(
+                "A CSV file of answers",
+                key=key,
+                help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in "
+                "the order of your data. A few hundred are plenty.",
+            )
         columns = [name for name in dataset.table_of(review).columns if name not in review.schema.names]
         column = right.selectbox(
-            "or a column of your data", columns, index=None, placeholder="None", key=f"answers_column_{turn}"
+            "or a column of your data",
+            columns,
+            index=None,
+            placeholder="None",
+            key=f"answers_column_{turn}",
+            disabled=controls.off(),
         )
         right.caption("Scores, or outcomes as the label has them; it must be no input of the model.")
         for made_by, code in MADE_BY.items():
@@ -239,7 +249,9 @@ def ask_inputs(review: Review, reading: Reading | None, inputs: Sequence[Mapping
         else:
             assert reading is not None, "it has no names"
             _ask_order(review, schema, reading, inputs)
-    if not schema.layout.is_plain and st.button("Forget these corrections", key="layout_away", icon=":material/undo:"):
+    if not schema.layout.is_plain and controls.button(
+        "Forget these corrections", key="layout_away", icon=":material/undo:"
+    ):
         model_fit.change_reading(review, layout=Layout())
         st.rerun()
 
@@ -262,7 +274,7 @@ def _ask_names(review: Review, schema: Schema, inputs: Sequence[Mapping[str, Any
     )
     edited = tables.edit(
         table,
-        disabled=["Model's input", "Category", "How it was matched"],
+        disabled=controls.off() or ["Model's input", "Category", "How it was matched"],
         column_config={"Column": st.column_config.SelectboxColumn(options=list(schema.names), width=220)},
         height=min(420, 38 + 35 * len(table)),
         key="input_names",
@@ -272,7 +284,7 @@ def _ask_names(review: Review, schema: Schema, inputs: Sequence[Mapping[str, Any
         for name, column, before in zip(edited["Model's input"], edited["Column"], table["Column"], strict=True)
         if column and column != before
     }
-    if changed and st.button("Read it so", key="input_names_use", type="primary"):
+    if changed and controls.button("Read it so", key="input_names_use", type="primary"):
         names = {**schema.layout.names, **changed}
         model_fit.change_reading(review, layout=replace(schema.layout, names=names))
         st.rerun()
@@ -296,7 +308,7 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
             placeholder="Choose a way",
             key="way",
         )
-        if chosen is not None and st.button("Read it so", key="way_use", type="primary"):
+        if chosen is not None and controls.button("Read it so", key="way_use", type="primary"):
             said = Layout.from_json(reading.ways[chosen]["layout"])
             model_fit.change_reading(
                 review, layout=replace(said, names=schema.layout.names), model_input=ModelInput.AUTO
@@ -304,7 +316,7 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
             st.rerun()
     edited = tables.edit(
         _order_table(names, schema),
-        disabled=["Input"],
+        disabled=controls.off() or ["Input"],
         column_config={
             "Place": st.column_config.NumberColumn(min_value=1, max_value=len(names), step=1, width=80),
             "Mean or smallest": st.column_config.NumberColumn(
@@ -320,7 +332,7 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
     except SettingError as error:
         frame.say(error)
         return
-    if said != replace(schema.layout, names={}, codes={}, order=tuple(names)) and st.button(
+    if said != replace(schema.layout, names={}, codes={}, order=tuple(names)) and controls.button(
         "Read it in this order and scaling", key="order_use", type="primary"
     ):
         model_fit.change_reading(
@@ -399,7 +411,7 @@ def ask_numbers(review: Review, reading: Reading) -> None:
             numbers = ", ".join(f"{number} {label}" for number, label in enumerate(column.labels[:_N_NUMBERED]))
             more = " …" if len(column.labels) > _N_NUMBERED else ""
             st.markdown(f"**{wording.markdown(column.name)}**: {wording.markdown(numbers)}{more}")
-        if st.button("These numbers are right", key="numbers_right"):
+        if controls.button("These numbers are right", key="numbers_right"):
             codes = {**schema.layout.codes, **{column.name: column.labels for column in guessed}}
             model_fit.change_reading(review, layout=replace(schema.layout, codes=codes))
             st.rerun()

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.model import view
 from pages.shared.app import frame, wording
+from pages.shared.members import controls
 from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import kind, model_fit
 
@@ -36,6 +37,7 @@ def ask_takes(review: Review) -> None:
         format_func=names.__getitem__,
         help="A model of texts takes one string a row; a model of a table takes the other columns.",
         key="model_takes_choice",
+        disabled=controls.off(),
     )
     if wanted != known:
         model_fit.change_takes(review, wanted)

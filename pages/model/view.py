@@ -15,6 +15,7 @@ from pages.model import reading
 from pages.shared import tables
 from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.charts import kit
+from pages.shared.members import controls
 from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import model_fit
 
@@ -47,7 +48,7 @@ def ask_file(review: Review) -> None:
     turn = st.session_state.setdefault("model_turn", 0)
     formats = f"{FORMATS}; {UNSAFE_FORMATS}" if session.accepts_unsafe_formats() else FORMATS
     key = f"model_{turn}"
-    uploaded = st.file_uploader("Model file", key=key, help=f"{formats}. Up to 200 MB.")
+    uploaded = controls.uploader("Model file", key=key, help=f"{formats}. Up to 200 MB.")
     st.caption(f"Formats: {formats}.")
     if session.accepts_unsafe_formats():
         st.warning(
@@ -82,6 +83,7 @@ def ask_input(review: Review) -> None:
         format_func=lambda choice: model_fit.INPUT_NAMES[choice],
         help="Compare the three rows below with what the model was trained on. A wrong choice gives plausible "
         "nonsense.",
+        disabled=controls.off(),
         key="model_input",
     )
     if way is not schema.model_input:

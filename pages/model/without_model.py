@@ -10,6 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review import dataset as data_files
 from pages.shared.review.kind import LABELS, PREDICTIONS, SOURCE, predictions_of
 
@@ -97,7 +98,7 @@ def ask(review: Review) -> None:
     names = ["", *candidates(review)]
     with st.container(horizontal=True, vertical_alignment="bottom", key="without_model"):
         chosen = _column_field(review, names)
-        is_wanted = st.button("Go on without a model", key="without_model_go", icon=":material/table_rows:")
+        is_wanted = controls.button("Go on without a model", key="without_model_go", icon=":material/table_rows:")
     st.caption(
         "Groups can be looked at then: rule sets, selection rates. Searches and proofs ask a model, and need one."
         + ("" if len(names) > 1 else _NO_PREDICTIONS)

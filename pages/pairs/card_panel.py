@@ -19,6 +19,7 @@ from pages.pairs.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.shared import access
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.reruns import rerun_fragment
+from pages.shared.members import controls
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people import case_ids
 from pages.shared.people.decisions import Decisions
@@ -102,10 +103,10 @@ def _pin(review: Review, run: RunRecord, position: int) -> None:
             max_chars=2000,
             placeholder="Why it matters",
         )
-        if st.button("Save" if held else "Pin this pair", key="pin_save", type="primary"):
+        if controls.button("Save" if held else "Pin this pair", key="pin_save", type="primary"):
             store.set_pin(review.id, run.id, position, note)
             st.rerun(scope="app")
-        if held and st.button("Remove the pin", key="pin_remove"):
+        if held and controls.button("Remove the pin", key="pin_remove"):
             store.remove_pin(review.id, run.id, position)
             st.rerun(scope="app")
 

@@ -9,6 +9,7 @@ from pages.groups.rule_sets import form as rules_form
 from pages.plan import form as plan_form
 from pages.shared import fields
 from pages.shared.app import entry, frame, navigation, session, wording
+from pages.shared.members import controls
 from pages.shared.people import cohorts
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
@@ -40,7 +41,7 @@ def _searches(review, *, is_comparison) -> None:
     plan = _comparison(review, domain, speed) if is_comparison else _one_search(review, domain, speed)
     is_here = plan_form.is_here_field()
     _summary(plan, domain, speed, is_comparison, is_here)
-    if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
+    if controls.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
         _start(review, plan, is_comparison, is_here)
 
 
@@ -58,7 +59,7 @@ def _proof(review) -> None:
     wanted = certify_form.ask()
     is_here = plan_form.is_here_field()
     st.markdown(planning.proof_text(wanted.max_seconds))
-    if st.button("Start", type="primary", key="start"):
+    if controls.button("Start", type="primary", key="start"):
         configs = [certify_form.make_config(review, wanted)]
         session.set_run(session.start_runs(review, configs, is_here=is_here)[0])
         session.go_to(navigation.CERTIFY)
@@ -68,7 +69,7 @@ def _groups(review) -> None:
     st.header("Rule sets", anchor=False)
     wanted = rules_form.ask(review)
     st.markdown(wording.markdown(rules_form.expected_text(review, wanted)))
-    if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
+    if controls.button("Start", type="primary", disabled=not wanted.protected, key="start"):
         session.set_run(session.start_runs(review, [rules_form.make_config(review, wanted)])[0])
         session.go_to(navigation.GROUPS)
 

@@ -17,6 +17,7 @@ from fairness_engine.report.presets import Part, find_preset, preset_names
 from pages.shared import exports
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 
 if TYPE_CHECKING:
     from fairness_engine.report.content import Report
@@ -125,6 +126,11 @@ def _has_groups(review: Review, preset: Preset) -> bool:
                 f"The groups of this preset could not be counted: {failed[0].message or 'no reason told'}"
             ),
             icon=":material/error:",
+        )
+        return True
+    if controls.off():
+        st.caption(
+            "A run counts the groups of this preset, and a reader starts none: a reviewer opens this page first."
         )
         return True
     if not session.can_start(review):

@@ -26,6 +26,7 @@ from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.charts import certification_charts
+from pages.shared.members import controls
 from pages.shared.pairs.table import DISTANCE, FOUND_AT, pair_frame
 from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import certification_runs, models
@@ -144,7 +145,7 @@ def offer(run: RunRecord, followed: FollowUpRuns | None, measured: AllMeasured) 
 
 
 def _start_button(run: RunRecord, label: str) -> None:
-    if not st.button(label, key="retrain_measure", icon=":material/play_arrow:"):
+    if not controls.button(label, key="retrain_measure", icon=":material/play_arrow:"):
         return
     from fairness_engine.runs.follow_ups import start_measuring
 

@@ -28,6 +28,7 @@ from pages.retrain.plan import EFFORTS, Effort, Wanted
 from pages.shared import fields
 from pages.shared.app import navigation, session, wording
 from pages.shared.fields import SettingsForm
+from pages.shared.members import controls
 from pages.shared.people import case_basket
 from pages.shared.people.case_basket import takes_cases
 from pages.shared.review import kind, questions
@@ -71,7 +72,7 @@ def draw(review: Review) -> None:
             st.warning(" ".join(map(wording.markdown, found)))
         else:
             st.markdown(f"**What will happen.** {wording.markdown(plan.summary(can, wanted, max_at_work()))}")
-        if st.button(
+        if controls.button(
             _label(wanted),
             type="primary",
             key="retrain_start",

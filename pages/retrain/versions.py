@@ -21,6 +21,7 @@ from pages.retrain.phrases import Figure
 from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review import model_fit
 from pages.shared.runs.results import results_now
 
@@ -82,16 +83,18 @@ def _draw_choice(review: Review, version: Version) -> None:
             st.markdown(_DISCARD_TEXT)
         is_open = may_keep(version, "retrain_keep_anyway")
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:", disabled=not is_open):
+            if controls.button(
+                KEEP, type="primary", key="retrain_keep_it", icon=":material/check:", disabled=not is_open
+            ):
                 keep(review, version)
-            if version.state is not VersionState.DISCARDED and st.button(DISCARD, key="retrain_discard_it"):
+            if version.state is not VersionState.DISCARDED and controls.button(DISCARD, key="retrain_discard_it"):
                 session.check_unchanged()
                 session.saw(discard_version(session.store(), review.id, version.run_id))
                 _done("Discarded. The review goes on with the model that it has.")
 
 
 def _back_button(review: Review, version: Version) -> None:
-    if st.button(BACK, key="retrain_back", icon=":material/undo:"):
+    if controls.button(BACK, key="retrain_back", icon=":material/undo:"):
         fit = _fit_of(review, version.parent_id)
         if fit is not None:
             session.check_unchanged()
@@ -262,7 +265,7 @@ def _draw_chosen(review: Review, model: Model) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="version_actions"):
         if is_current:
             st.markdown(f"The review goes on with **{name}**.")
-        elif st.button(f"Go on with {name}", key="version_go_on", disabled=not is_open):
+        elif controls.button(f"Go on with {name}", key="version_go_on", disabled=not is_open):
             if model.version is None:
                 go_on_with(review, model.model_id)
             else:

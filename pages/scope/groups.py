@@ -15,6 +15,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from pages.model import without_model
 from pages.scope.values import N_EVEN
 from pages.shared.app import navigation, session, wording
+from pages.shared.members import controls
 from pages.shared.review import model_fit
 from pages.shared.review.favourable_outcome import ask_favourable
 
@@ -59,7 +60,7 @@ def draw_without_model(review: Review, protected: Sequence[str]) -> None:
         "ranges by themselves."
     )
     scope = Scope(tuple(protected)) if review.scope is None else review.scope.with_protected(tuple(protected))
-    if st.button("Save and look for groups", type="primary", key="save_scope"):
+    if controls.button("Save and look for groups", type="primary", key="save_scope"):
         session.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
         session.go_to(navigation.GROUPS)
     if review.scope is not None and (scope != review.scope or schema != review.schema):

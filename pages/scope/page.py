@@ -9,6 +9,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from pages.scope import form, groups, links, size, texts, values
 from pages.shared.app import entry, frame, navigation, session, wording
+from pages.shared.members import controls
 from pages.shared.review import kind, model_fit
 from pages.shared.review.dataset import dataset_of
 from pages.shared.review.favourable_outcome import ask_favourable
@@ -101,7 +102,9 @@ else:
     values.offer(values.remedies(schema, scope))
 
 is_saved = scope == saved and schema == review.schema
-if st.button("Save and look for groups" if domain is None else "Save and go on", type="primary", key="save_scope"):
+if controls.button(
+    "Save and look for groups" if domain is None else "Save and go on", type="primary", key="save_scope"
+):
     links.forget_own()
     session.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
     session.go_to(navigation.GROUPS if domain is None else navigation.PLAN)

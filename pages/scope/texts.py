@@ -13,6 +13,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.domain import Scope
 from pages.groups.texts import form
 from pages.shared.app import frame, navigation, session, wording
+from pages.shared.members import controls
 from pages.shared.people.decisions import has_threshold, threshold_note
 from pages.shared.review import kind, model_fit
 from pages.shared.review.favourable_outcome import ask_favourable
@@ -43,7 +44,7 @@ def draw(review: Review) -> None:
     if not compared:
         st.stop()
     scope = Scope((column,), threshold)
-    if st.button("Save and go on", type="primary", key="save_scope"):
+    if controls.button("Save and go on", type="primary", key="save_scope"):
         session.save(replace(model_fit.with_answers(review, schema, ()), scope=scope))
         session.store().set_terms(review.id, replace(terms, compared=tuple(compared)))
         session.go_to(navigation.GROUPS)

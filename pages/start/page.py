@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from fairness_engine.store.people.roles import Role
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.teaching import classroom
 from pages.start import demos, public_data, reviews
@@ -11,6 +12,7 @@ frame.heading(
     "Find people whom a model decides differently for a protected attribute alone, and groups that fare worse.",
 )
 lines = session.store().review_lines(session.owner()) if session.lists_reviews() else []
+own = [line for line in lines if line.role is Role.OWNER]
 with st.container(horizontal=True, vertical_alignment="center", key="start_actions"):
     with st.popover("New review", type="primary", icon=":material/add:", key="new_review_form"):
         with st.form("new_review", enter_to_submit=True, border=False):
@@ -23,7 +25,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="start_actio
         session.set_review(session.store().create_review(name, owner=session.owner()))
         session.go_to(navigation.DATA)
     if st.button("Take the tour", icon=":material/tour:", key="take_tour"):
-        demos.begin_tour(lines)
+        demos.begin_tour(own)
         st.rerun()
     classroom.ask_to_predict("start")
     n_saved = sum(not line.is_archived for line in lines)
@@ -33,7 +35,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="start_actio
     st.caption(f":material/lock: Your data stays on {where}; no telemetry.", width="content")
 
 st.header("Teaching demos", anchor=False, help="Made-up data with planted discrimination: the right answer is known.")
-demos.show_demos(lines)
+demos.show_demos(own)
 
 st.header("Saved reviews", anchor="saved-reviews")
 if session.lists_reviews():

@@ -9,11 +9,13 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import UnreadableRun
 from pages.shared import tables
 from pages.shared.app import closed, session, wording
 from pages.shared.app.frame import guarded
 from pages.shared.app.kept import kept
+from pages.shared.members import panel
 from pages.shared.runs import phrases
 from pages.shared.runs.kinds import VIEWS
 
@@ -26,6 +28,8 @@ _MAX_PIXELS = 420
 _N_SHOWN = 50
 """However many there are, the page is drawn as fast; more on demand."""
 _KIND = "archived_reviews"
+_WHOSE = "Owner · your role"
+"""A column that is there where a review of somebody else is listed."""
 
 
 def show_reviews(lines: Sequence[ReviewLine]) -> None:
@@ -55,13 +59,24 @@ def show_reviews(lines: Sequence[ReviewLine]) -> None:
             table,
             f"reviews_{order}",
             height=tables.height(len(shown), _MAX_PIXELS),
-            column_config=_column_config(),
+            column_config=_column_config(has_people=_has_shared(shown)),
         )
     _show_chosen(shown[row or 0])
 
 
-def _column_config() -> dict[str, Any]:
+def _has_shared(lines: Sequence[ReviewLine]) -> bool:
+    """Whether there are reviews of other people among them."""
+    return any(line.role is not Role.OWNER for line in lines)
+
+
+def _column_config(*, has_people: bool) -> dict[str, Any]:
     text = st.column_config.TextColumn
+    if has_people:  # all of it within the width of a projector
+        widths = {"Review": 150, _WHOSE: 215, "Data": 85, "Model": 95, "Last run": 90, "State": 90}
+        return {name: text(width=width) for name, width in widths.items()} | {
+            "Pairs": text(width=65, help="Found by the run of the review that found most."),
+            "Changed": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", width=145),
+        }
     return {
         "Review": text(width=235),
         "Data": text(width=125),
@@ -81,10 +96,12 @@ def _table(
     runs = [last.get(line.id) for line in lines]
     pairs = [wording.count(found[line.id]) if line.id in found else "" for line in lines]
     widest = max(map(len, pairs))
+    people = ["you" if line.role is Role.OWNER else f"{line.owner} · {line.role}" for line in lines]
     return tables.arrow(
         pd.DataFrame(
             {
                 "Review": [line.name for line in lines],
+                **({_WHOSE: people} if _has_shared(lines) else {}),
                 "Data": [line.data or "" for line in lines],
                 "Model": [line.model or "" for line in lines],
                 "Last run": [run_title(run) for run in runs],
@@ -122,7 +139,9 @@ def _show_chosen(line: ReviewLine) -> None:
         review = None
         st.warning(wording.markdown(error), icon=":material/error:")
     with st.container(border=True, key="chosen_review"):
-        st.markdown(f"**{wording.markdown(line.name)}** · {wording.markdown(_what_it_has(review, len(runs)))}")
+        whose = "" if line.role is Role.OWNER else f"of {line.owner}, you are a {line.role} · "
+        said = wording.markdown(f"{whose}{_what_it_has(review, len(runs))}")
+        st.markdown(f"**{wording.markdown(line.name)}** · {said}")
         n_unreadable = len(session.unreadable_runs(line.id))
         if n_unreadable:
             n = wording.counted(n_unreadable, "run")
@@ -137,15 +156,24 @@ def _show_chosen(line: ReviewLine) -> None:
                     query_params={"review": line.id},
                     icon=":material/arrow_forward:",
                 )
-            with st.popover("Rename", type="tertiary", key="rename_review"):
-                st.text_input("New name", line.name, key=f"name_{line.id}", on_change=_rename, args=(line.id,))
-            if review is not None:
-                _button("Duplicate", _duplicate, line, "The same data, model, scope and groups, without runs.")
+            if line.role.may_change:
+                with st.popover("Rename", type="tertiary", key="rename_review"):
+                    st.text_input("New name", line.name, key=f"name_{line.id}", on_change=_rename, args=(line.id,))
+            if review is not None and line.role.may_change:
+                _button("Duplicate", _duplicate, line, _duplicate_help(line))
+            panel.draw(line)
+            if line.role is not Role.OWNER:
+                return
             if line.is_archived:
                 _button("Take back", _take_back, line, "Among the saved reviews again.")
                 _button("Delete", _delete, line, "Off this list for good. Its files stay until they are cleaned up.")
             else:
                 _button("Archive", _archive, line, "Put aside. Nothing is deleted, and it can be taken back.")
+
+
+def _duplicate_help(line: ReviewLine) -> str:
+    same = "The same data, model, scope and groups, without runs."
+    return same if line.role is Role.OWNER else f"{same} The copy is yours, and nobody else is in it."
 
 
 def _button(label: str, act: Callable[[str], None], line: ReviewLine, help_text: str) -> None:
@@ -183,5 +211,4 @@ def _take_back(review_id: str) -> None:
 @guarded
 def _delete(review_id: str) -> None:
     session.store().delete_review(review_id)
-    if st.session_state.get("open_review") == review_id:
-        session.set_review(None)
+    session.close_review(review_id)

@@ -21,6 +21,7 @@ from pages.groups.texts import sentence_pairs
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.reruns import rerun_fragment
+from pages.shared.members import controls
 from pages.shared.people import case_basket, cohorts
 from pages.shared.runs import rule_runs
 
@@ -237,9 +238,9 @@ def _pin(review: Review, run: RunRecord, position: int) -> None:
             max_chars=2000,
             placeholder="Why it matters",
         )
-        if st.button("Save" if held else "Pin this group", key="rule_pin_save", type="primary"):
+        if controls.button("Save" if held else "Pin this group", key="rule_pin_save", type="primary"):
             session.store().set_rule_pin(review.id, run.id, position, note)
             rerun_fragment()
-        if held and st.button("Remove the pin", key="rule_pin_remove"):
+        if held and controls.button("Remove the pin", key="rule_pin_remove"):
             session.store().remove_rule_pin(review.id, run.id, position)
             rerun_fragment()

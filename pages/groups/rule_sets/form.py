@@ -22,6 +22,7 @@ from fairness_engine.oracle.domain import Ranges, Scope
 from pages.shared import fields
 from pages.shared.app import session, wording
 from pages.shared.fields import SettingsForm
+from pages.shared.members import controls
 from pages.shared.review import kind
 from pages.shared.runs import rule_runs
 
@@ -135,7 +136,9 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
     """
     with st.container(border=True, key="rules_form"):
         wanted = ask(review, shown)
-        if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not wanted.protected):
+        if controls.button(
+            label, type="primary", key="rules_start", icon=":material/groups:", disabled=not wanted.protected
+        ):
             rule_runs.open_run(session.start_runs(review, [make_config(review, wanted)])[0])
             st.rerun(scope="app")
     st.caption(wording.markdown(expected_text(review, wanted)))

@@ -14,6 +14,7 @@ from fairness_engine.oracle.budget import Budget
 from pages.shared import fields
 from pages.shared.app import session, wording
 from pages.shared.fields import SettingsForm
+from pages.shared.members import controls
 from pages.shared.review import kind
 from pages.shared.runs import rule_runs
 from pages.shared.texts import counts as text_data
@@ -66,7 +67,7 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
         is_ready = bool(settings["terms"])
         for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
             st.caption(wording.markdown(line))
-        if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
+        if controls.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
             rule_runs.open_run(session.start_runs(review, [make_config(review, settings, max_seconds, seed)])[0])
             st.rerun(scope="app")
     st.caption(

@@ -21,6 +21,7 @@ from pages.shared import exports, tables
 from pages.shared.app import frame as layout
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.people.decisions import decisions_of, favourable_name, threshold_note
 from pages.shared.review import changes, questions
 
@@ -284,7 +285,7 @@ def _use(review: Review, counts: ThresholdCounts, position: int) -> None:
         else:
             st.caption(wording.markdown(phrases.use_sentence(counts, position)))
             changes.say_before_threshold(review)
-        if st.button(
+        if controls.button(
             "Use this threshold",
             key="threshold_save",
             disabled=position == counts.present,

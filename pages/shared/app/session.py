@@ -19,7 +19,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError, StoreAwayError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
-from fairness_engine.store.people.roles import LOCAL_OWNER, NOBODY, UNLISTED_OWNER, Role
+from fairness_engine.store.people.roles import LOCAL_OWNER, NOBODY, UNLISTED_OWNER, Role, name_of
 from pages.shared.app import navigation, turns
 from pages.shared.app.wording import markdown
 
@@ -127,6 +127,11 @@ def owner() -> str:
 def is_signed_in() -> bool:
     """Whether an identity provider says who sits at this browser."""
     return bool(st.user.get("is_logged_in"))
+
+
+def is_me(person: str) -> bool:
+    """Whether a name in a review is of whoever sits at this browser."""
+    return name_of(person) == name_of(owner())
 
 
 def lists_reviews() -> bool:
@@ -444,6 +449,12 @@ def set_review(review: Review | str | None) -> None:
     else:
         _set("review", review.id)
     _set("run", None)
+
+
+def close_review(review_id: str) -> None:
+    """Close a review where it is the open one: it was deleted, or opens here no more."""
+    if st.session_state.get("open_review") == review_id:
+        set_review(None)
 
 
 def set_run(run_id: str | None) -> None:

@@ -41,8 +41,14 @@ def stored(file: UploadedFile | None, key: str, role: FileRole) -> StoredFile | 
 
     Raises:
         RunError: it cannot be stored, or there is no room for it.
+        RoleError: whoever sits at this browser reads the open review.
     """
-    return _read_once(file, key, lambda upload: session.keep_file(upload.getvalue(), upload.name, role))
+
+    def keep(upload: UploadedFile) -> StoredFile:
+        session.check_may_change()
+        return session.keep_file(upload.getvalue(), upload.name, role)
+
+    return _read_once(file, key, keep)
 
 
 def content(file: UploadedFile | None, key: str, what: str) -> tuple[bytes, str] | None:

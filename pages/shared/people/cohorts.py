@@ -19,6 +19,7 @@ from fairness_engine.oracle.cohorts import check_rules, members, narrowed
 from fairness_engine.store.notes.cohorts import MAX_NAME
 from pages.shared.app import frame, session, wording
 from pages.shared.app.reruns import rerun_fragment
+from pages.shared.members import controls
 
 if TYPE_CHECKING:
     from fairness_engine.arrays import BoolArray, FloatArray
@@ -124,7 +125,7 @@ def _told(review: Review, chosen: Cohort, key: str) -> SavedGroup | None:
         if reason is None:
             st.markdown(wording.markdown(conditions_of_rules(review.schema, chosen.rules)))
         st.caption(f"Made of {wording.markdown(chosen.source)}, {wording.when(chosen.created)}.")
-        if st.button("Remove this group", key=f"cohort_remove_{key}", icon=":material/delete:"):
+        if controls.button("Remove this group", key=f"cohort_remove_{key}", icon=":material/delete:"):
             session.store().remove_cohort(review.id, chosen.id)
             _open(review.id, _EVERYBODY)
             rerun_fragment()
@@ -173,7 +174,7 @@ def offer_save(review: Review, rules: Sequence[Rule], source: str, key: str) -> 
         name = st.text_input(
             "Name of the group", words[:MAX_NAME], max_chars=MAX_NAME, key=f"cohort_name_{key}_{words}"
         )
-        if st.button("Save the group", key=f"cohort_add_{key}", type="primary"):
+        if controls.button("Save the group", key=f"cohort_add_{key}", type="primary"):
             try:
                 session.store().add_cohort(review.id, name, rules, source)
             except EvenhandError as error:

@@ -12,6 +12,7 @@ import streamlit as st
 from fairness_engine.errors import StaleReviewError
 from pages.shared.app import frame, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.review.kind import is_without_model
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def offer_undo(review: Review) -> None:
             f":material/history: **Changed at {clock(moment)}:** {wording.markdown(changed)}. "
             f"So {wording.listed(costs)}.{runs}"
         )
-        st.button("Undo this change", key="undo_review", icon=":material/undo:", on_click=partial(_undo, before))
+        controls.button("Undo this change", key="undo_review", icon=":material/undo:", on_click=partial(_undo, before))
 
 
 def _lost(review: Review) -> tuple[Review, str, datetime] | None:
@@ -321,7 +322,7 @@ def say_refused(error: StaleReviewError) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             _reload_link()
             if is_change:
-                st.button("Save this anyway", key="save_anyway", on_click=partial(_save_anyway, error))
+                controls.button("Save this anyway", key="save_anyway", on_click=partial(_save_anyway, error))
             else:
                 st.button("Go on here", key="start_anyway", on_click=partial(_accept, error.held), help=_GO_ON_HELP)
 

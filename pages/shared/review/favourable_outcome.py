@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.shared.app import wording
+from pages.shared.members import controls
 from pages.shared.review.dataset import dataset_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def answer_once(review: Review, dataset: Dataset) -> Schema:
             "before you go on."
         )
         label_of_button = f"Confirm: “{named}” is good for the person" if named else "Choose one of them first"
-        if st.button(label_of_button, type="primary", disabled=chosen is None, key="favourable_confirm"):
+        if controls.button(label_of_button, type="primary", disabled=chosen is None, key="favourable_confirm"):
             return replace(schema, favourable=codes[chosen])
     return schema
 
@@ -95,6 +96,7 @@ def ask_favourable(review: Review) -> Schema:
         placeholder="Choose the outcome that is good for the person",
         help=wording.explain("favourable outcome"),
         key="favourable",
+        disabled=controls.off(),
     )
     if chosen is None or chosen == dataset.favourable_class:
         return schema

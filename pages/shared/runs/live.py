@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.shared.app import session
 from pages.shared.app.reruns import rerun_fragment
+from pages.shared.members import controls
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
@@ -29,7 +30,7 @@ def stop_button(
         return
     is_asked = all(run.is_cancel_requested for run in active)
     label = "Stopping…" if is_asked else f"{verb} {keeps}"
-    if st.button(label, key=key, icon=":material/stop_circle:", disabled=is_asked, help=note):
+    if controls.button(label, key=key, icon=":material/stop_circle:", disabled=is_asked, help=note):
         stop(active)
         rerun_fragment()
 

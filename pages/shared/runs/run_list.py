@@ -14,6 +14,7 @@ from fairness_engine.store.run_config import RunConfig
 from pages.shared import tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.members import controls
 from pages.shared.runs import comparison_choice, models, phrases
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def actions(review: Review, group: list[RunRecord], *, is_compared: bool = False
     if any(run.is_active for run in group):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="actions"):
-        if st.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
+        if controls.button(
+            "Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."
+        ):
             _run_again(review, group, is_compared=is_compared)
         session.link_to(navigation.PLAN, "Plan another")
 

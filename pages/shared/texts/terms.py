@@ -9,6 +9,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.shared import exports
 from pages.shared.app import frame, session, uploads, wording
+from pages.shared.members import controls
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, ReviewTerms
@@ -48,7 +49,9 @@ def draw_own(review: Review, terms: ReviewTerms) -> None:
         _ask_file(review)
         with st.container(horizontal=True):
             _offer(terms)
-            if terms.source and st.button("Back to the terms of Evenhand", key="terms_reset", icon=":material/undo:"):
+            if terms.source and controls.button(
+                "Back to the terms of Evenhand", key="terms_reset", icon=":material/undo:"
+            ):
                 session.store().set_terms(review.id, None)
                 st.rerun()
 
@@ -56,7 +59,7 @@ def draw_own(review: Review, terms: ReviewTerms) -> None:
 def _ask_file(review: Review) -> None:
     turn = st.session_state.setdefault("terms_turn", 0)
     key = f"terms_{turn}"
-    file = st.file_uploader(
+    file = controls.uploader(
         "Your own terms (JSON or CSV)",
         type=["json", "csv"],
         key=key,

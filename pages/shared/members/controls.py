@@ -1,0 +1,44 @@
+"""Controls that change the open review, for whoever may: a reader finds them switched off, and their help says why.
+
+They spare a reader the attempt. What refuses is the store (``fairness_engine.store.people.guard``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.shared.app import session, wording
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+
+def off() -> bool:
+    """Whether they are switched off: whoever sits at this browser reads the open review."""
+    return session.only_reads() is not None
+
+
+def button(label: str, **options: Any) -> bool:
+    """A button, as ``st.button`` makes it."""
+    return bool(st.button(label, **_for_reader(options)))
+
+
+def submit(label: str, **options: Any) -> bool:
+    """The button of a form, as ``st.form_submit_button`` makes it."""
+    return bool(st.form_submit_button(label, **_for_reader(options)))
+
+
+def uploader(label: str, **options: Any) -> UploadedFile | None:
+    """What takes one file, as ``st.file_uploader`` makes it."""
+    taken: UploadedFile | None = st.file_uploader(label, **_for_reader(options))
+    return taken
+
+
+def _for_reader(options: dict[str, Any]) -> dict[str, Any]:
+    review = session.only_reads()
+    if review is None:
+        return options
+    help_text = f"You read this review. Ask {wording.markdown(review.owner)} to make you a reviewer."
+    return options | {"disabled": True, "help": help_text}

@@ -14,6 +14,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +53,18 @@ def offer_csv(
         is_open: draw it where it stands, within a popover of its own already.
     """
     known_facts = facts_of(session.current_review(), run_ids)
+    look = session.still_opens()
+
+    def pressed() -> bytes:
+        look()
+        return bundle(make(), known_facts(), name, decimal_comma=has_comma)
+
     place = st.container() if is_open else st.popover(label, icon=":material/download:")
     with place:
         has_comma = ask_format(key) if not is_open else bool(st.session_state.get(_DECIMAL_COMMA))
         st.download_button(
             label,
-            lambda: bundle(make(), known_facts(), name, decimal_comma=has_comma),
+            pressed,
             f"{name}.zip",
             "application/zip",
             key=key,
@@ -79,7 +86,14 @@ def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key:
     """
     kind = _KINDS.get(PurePath(name).suffix, "application/octet-stream")
     icon = ":material/download:"
-    st.download_button(label, content, name, kind, key=key, icon=icon, on_click="ignore", help=hint)
+    look = session.still_opens()
+
+    def pressed(make: Callable[[], bytes]) -> bytes:
+        look()
+        return make()
+
+    given = content if isinstance(content, bytes) else partial(pressed, content)
+    st.download_button(label, given, name, kind, key=key, icon=icon, on_click="ignore", help=hint)
 
 
 def ask_format(key: str) -> bool:

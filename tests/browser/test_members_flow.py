@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -167,12 +168,22 @@ def test_a_reader_sees_every_page_and_changes_none(
     assert store.review(review.id) == review
 
 
-def test_a_reader_looks_closely_and_saves_copies(sign_in: SignIn, review: Review, run: RunRecord) -> None:
+def test_a_reader_looks_closely_and_saves_copies(
+    sign_in: SignIn, server: AppServer, store: RunStore, review: Review, run: RunRecord
+) -> None:
     cleo = sign_in(CLEO)
     cleo.goto("pairs", review=review.id, run=run.id)
     table = cleo.download_table("Save as CSV", choice=f"All {run.n_found} pairs")
     assert len(table.splitlines()) > run.n_found
+    cleo.goto("report", review=review.id)
+    with zipfile.ZipFile(cleo.download("Report, tables and evidence (ZIP)")) as file:
+        assert any("evidence" in name or "bundle" in name for name in file.namelist()), file.namelist()
     cleo.expect_no_exception()
+    store.remove_member(review.id, CLEO)
+    cleo.click_button("Report, tables and evidence (ZIP)")
+    cleo.page.get_by_text("Failed to generate file for download").wait_for()
+    assert "This review opened to you before, and does no more." in server.log_text()
+    cleo.screenshot("download-after-removal", full_page=False)
 
 
 def test_the_list_says_whose_a_review_is_and_a_reader_leaves(sign_in: SignIn, store: RunStore, review: Review) -> None:

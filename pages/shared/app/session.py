@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
-from fairness_engine.errors import RunError, StaleReviewError, StoreAwayError
+from fairness_engine.errors import RoleError, RunError, StaleReviewError, StoreAwayError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
 from fairness_engine.store.people.roles import LOCAL_OWNER, NOBODY, UNLISTED_OWNER, Role, name_of
 from pages.shared.app import navigation, turns
@@ -166,6 +166,21 @@ def only_reads() -> Review | None:
     """The open review where whoever sits at this browser reads it and changes nothing; else ``None``."""
     review = current_review()
     return review if review is not None and role_in(review) is Role.READER else None
+
+
+def still_opens() -> Callable[[], None]:
+    """A function that refuses when the open review opens no more to whoever sits at this browser: for what is made when
+    a button is pressed, without a rerun that would look.
+    """
+    review = current_review()
+    person = owner()
+    held = store()
+
+    def look() -> None:
+        if review is not None and review.owner not in (*NOBODY, person) and held.role(review.id, person) is None:
+            raise RoleError("This review opened to you before, and does no more. Ask its owner to add you.")
+
+    return look
 
 
 def check_may_change() -> None:

@@ -11,9 +11,11 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
+from fairness_engine.errors import RoleError
 from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import Review
 from fairness_engine.store.store import RunStore
+from pages.shared.app import session
 from run_cases import config_of, review_of
 
 ANN = "ann@example.org"
@@ -125,6 +127,34 @@ def test_the_tour_and_demos_begin_no_run_in_a_review_of_somebody_else(
     assert not any(button.key.startswith("demo_anew") for button in app.button if button.key)
 
 
+def test_what_a_page_hands_out_at_a_click_looks_again(
+    store: RunStore, review: Review, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "current_review", lambda: review)
+    monkeypatch.setattr(session, "owner", lambda: CLEO)
+    look = session.still_opens()
+    look()
+    store.remove_member(review.id, CLEO)
+    with pytest.raises(RoleError, match="does no more"):
+        look()
+    monkeypatch.setattr(session, "owner", lambda: ANN)
+    session.still_opens()()
+
+
+@pytest.mark.parametrize("name", ["local", "unlisted"])
+def test_nobody_signs_in_as_the_person_at_the_machine(name: str, open_app: OpenApp, store: RunStore) -> None:
+    """An identity provider without addresses may have any number for a person."""
+    store.create_review("Of the machine", name)
+    app = open_app()
+    app.user = {"is_logged_in": True, "sub": name}
+    app.run()
+    assert "Of the machine" not in said.text_of(app)
+    app.text_input(key="new_name").set_value("Of a person")
+    next(button for button in app.button if button.label == "Make the review").click()
+    app.run()
+    assert [line.name for line in store.review_lines(f"{name} (signed in)")] == ["Of a person"]
+
+
 def test_people_are_nobodys_business_on_a_local_server(
     open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,13 +167,13 @@ def test_people_are_nobodys_business_on_a_local_server(
 
 def test_no_page_is_handed_the_servers_own_store(root: Path) -> None:
     """``session.store()`` is the one way to a store, and the queue is worked by ``session`` alone."""
-    session = root / "pages" / "shared" / "app" / "session.py"
+    holder = root / "pages" / "shared" / "app" / "session.py"
     for path in sorted((root / "pages").rglob("*.py")):
         tree = ast.parse(path.read_text())
         called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         queue = {alias.name for node in froms if node.module == "fairness_engine.runs.queue" for alias in node.names}
-        if path == session:
+        if path == holder:
             assert {"_server_store", "RunStore"} <= called
             assert queue == {"start_queued", "refresh"}
         else:

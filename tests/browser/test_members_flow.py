@@ -104,6 +104,7 @@ def test_an_owner_adds_changes_and_removes_people(sign_in: SignIn, store: RunSto
     open_people(ann)
     people = ann.page.get_by_test_id("stPopoverBody")
     expect(people).to_contain_text("Nobody else is in this review.")
+    expect(ann.page.get_by_test_id("stSidebar")).to_contain_text(said(f"Signed in as {ANN}"))
     for typed, role in (("  BEN@Example.org ", "Reviewer"), (CLEO, "Reader")):
         field = people.get_by_label("Add a person", exact=True)
         field.fill(typed)

@@ -52,6 +52,6 @@ def typed_name(person: str) -> str:
     if not 0 < len(name) <= MAX_NAME or not name.isprintable() or name in NOBODY:
         raise SettingError(
             f"A person is named as they sign in, as by an e-mail address of at most {MAX_NAME} characters, got "
-            f"'{cut(name)}'. Ask them what Evenhand shows as their name."
+            f"'{cut(name)}'. Ask them for the name at the foot of their menu."
         )
     return name

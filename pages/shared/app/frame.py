@@ -285,6 +285,8 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> list[Page]:
             )
             if reason is None:
                 usable.append(scripts[place])
+        if session.is_signed_in():  # the name by which others add this person to their reviews
+            st.caption(f"Signed in as {wording.markdown(session.owner())}")
     return usable
 
 

@@ -17,6 +17,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store import tables
+from fairness_engine.store.people.roles import LOCAL_OWNER, Role
 from fairness_engine.store.records import AnswersSource, FileRole, ReviewLine, ReviewTerms, RunState, UnreadableRun
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -435,7 +436,9 @@ def test_an_archived_review_is_marked_in_the_list_and_taken_back(store: RunStore
     store.archive_review(review.id)
     lines = {line.id: line for line in store.review_lines()}
     assert list(lines) == [other.id, review.id], "the last changed first"
-    assert lines[review.id] == ReviewLine(review.id, "Loans", review.changed, "d.csv", None, is_archived=True)
+    assert lines[review.id] == ReviewLine(
+        review.id, "Loans", review.changed, "d.csv", None, is_archived=True, owner=LOCAL_OWNER, role=Role.OWNER
+    )
     assert not lines[other.id].is_archived
     assert store.review(review.id) == review, "it opens as before"
     store.archive_review(review.id, is_archived=False)

@@ -36,6 +36,8 @@ _BREADTH_OF_COLUMNS = 1024
 _FADE = 0.95
 """What is left of it at each time that work is done here."""
 _TELLING_SECONDS = 0.002
+_TRIED_SECONDS = 0.05
+_TRIED_EVERY = 16
 _FIRST_ITEMS = 64
 """Of something that was never timed: it is tried on so many, here."""
 
@@ -125,14 +127,17 @@ class Sharing:
             return list(here(slice(0, n_items)))
         done: list[Sequence[NDArray[Any]]] = []
         begin = 0
+        width = self.blocks.width  # another thread may change it
         if name not in self._costs:
             self._costs[name] = _Cost()
             begin = min(n_items, max(1, _FIRST_ITEMS // cost))
             self._here(here, slice(0, 1))  # the first call of anything loads or compiles something
+        elif self._costs[name].is_to_be_tried(n_items * cost, width):
+            begin = min(n_items, max(1, self._costs[name].most_tried // cost))
+        if begin:
             done.append(self._timed(name, slice(0, begin), here, cost))
         known = self._costs[name]
         n_left = (n_items - begin) * cost
-        width = self.blocks.width  # another thread may change it
         if not n_left or known.saved(n_left, width) < _LEAST_SAVED_SECONDS:
             known.forget()
             if n_left:
@@ -191,6 +196,22 @@ class _Cost:
     there: float = math.nan
     trip: float = 0.0
     _is_loaded: bool = False
+    _n_shared: int = 0
+
+    @property
+    def most_tried(self) -> int:
+        """Items that take a twentieth of a second here."""
+        return int(_TRIED_SECONDS / self.here)
+
+    def is_to_be_tried(self, n_items: int, width: int) -> bool:
+        """Whether something that would be shared out is to be begun here, to see what that takes now: the first times
+        were while others loaded, and what is always shared out would never be seen here again. After 1, 2, 4, 8 times,
+        then each 16.
+        """
+        if self.saved(n_items, width) < _LEAST_SAVED_SECONDS:
+            return False
+        self._n_shared += 1
+        return self._n_shared % _TRIED_EVERY == 0 or self._n_shared in (1, 2, 4, 8)
 
     def saved(self, n_items: int, width: int) -> float:
         """What sharing out would save, in seconds."""

@@ -46,7 +46,7 @@ class Services:
     Args:
         folder: for all that they write.
         database: a server without a database of theirs.
-        s3_python: of the environment of ``requirements-s3.txt``.
+        s3_python: of the environment of ``requirements-servers.txt``.
     """
 
     def __init__(self, folder: Path, database: own_cluster.Cluster, s3_python: str) -> None:

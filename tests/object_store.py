@@ -1,5 +1,5 @@
 """A server that speaks S3, and of MinIO's client ``mc`` what compose.yaml calls; both stand in for the images, and run
-by the Python that ``EVENHAND_S3_PYTHON`` names (requirements-s3.txt).
+by the Python that ``EVENHAND_SERVERS_PYTHON`` names (requirements-servers.txt).
 
     python tests/object_store.py serve 9000
     python tests/object_store.py mc alias set here http://127.0.0.1:9000 USER PASSWORD

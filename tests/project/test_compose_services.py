@@ -25,7 +25,7 @@ from worker_cases import DATA, SCHEMA, wait_for
 
 pytest.importorskip("distributed", reason="evenhand[cluster] is not installed")
 
-S3_PYTHON = "EVENHAND_S3_PYTHON"
+SERVERS_PYTHON = "EVENHAND_SERVERS_PYTHON"
 MODEL = ROOT / "sample_models" / "census_income_forest.skops"
 OPTIONS = ("--data", str(DATA), "--schema", str(SCHEMA), "--model", str(MODEL), "--protected", "sex,race")
 SEARCH = ("search", *OPTIONS, "--technique", "random", "--max-evaluations", "100000", "--seed", "1")
@@ -44,9 +44,9 @@ def database() -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Services]:
     """The services, of which none was started but the database's server; nothing of them is at work afterwards."""
-    python = os.environ.get(S3_PYTHON)
+    python = os.environ.get(SERVERS_PYTHON)
     if not python:
-        pytest.skip(f"a server that speaks S3 is not here: {S3_PYTHON} is not set (requirements-s3.txt)")
+        pytest.skip(f"a server that speaks S3 is not here: {SERVERS_PYTHON} is not set (requirements-servers.txt)")
     services = Services(tmp_path_factory.mktemp("services"), request.getfixturevalue("database"), python)
     try:
         yield services

@@ -17,7 +17,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError, StoreAwayError
 from pages.shared import tables
-from pages.shared.app import closed, navigation, presenting, session, turns, wording
+from pages.shared.app import closed, navigation, presenting, session, sign_in, turns, wording
 from pages.shared.charts import kit
 
 if TYPE_CHECKING:
@@ -285,8 +285,7 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> list[Page]:
             )
             if reason is None:
                 usable.append(scripts[place])
-        if session.is_signed_in():  # the name by which others add this person to their reviews
-            st.caption(f"Signed in as {wording.markdown(session.owner())}")
+        sign_in.draw()
     return usable
 
 

@@ -66,6 +66,7 @@ def everything_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "_LEAST_SAVED_SECONDS", -1e9)
     monkeypatch.setattr(shared, "_LEAST_BLOCK_SECONDS", 1e-5)
     monkeypatch.setattr(shared, "_FIRST_ITEMS", 1)
+    monkeypatch.setattr(shared, "_TRIED_SECONDS", 0.0)
 
 
 def opened_with(model: str, scope: Scope) -> ModelSession:

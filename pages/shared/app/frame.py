@@ -17,8 +17,9 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError, StoreAwayError
 from pages.shared import tables
-from pages.shared.app import closed, navigation, presenting, session, sign_in, turns, wording
+from pages.shared.app import closed, navigation, presenting, session, turns, wording
 from pages.shared.charts import kit
+from pages.shared.members import sign_in
 
 if TYPE_CHECKING:
     import pandas as pd

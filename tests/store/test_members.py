@@ -220,13 +220,13 @@ def test_a_reader_keeps_a_review_of_their_own(team: Team) -> None:
     held.save_review(replace(mine, data_id=file.id))
     run_id = held.create_run(team.config, mine.id)
     held.request_cancel(run_id)
+    with pytest.raises(RoleError, match="You read this review"):
+        held.set_pin(mine.id, team.run_id, 0)  # a run of the other one
     held.delete_review(mine.id)
     with pytest.raises(RoleError, match="What a person makes is their own"):
         held.create_review("Ann's?", ANN)
     with pytest.raises(RoleError, match="What a person makes is their own"):
         held.note_upload(ANN, file.id)
-    with pytest.raises(RoleError, match="You read this review"):
-        held.set_pin(mine.id, team.run_id, 0)  # a run of the other one
     with pytest.raises(RunError, match="There is no such review"):
         held.create_run(team.config, mine.id)
 

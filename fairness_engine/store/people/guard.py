@@ -88,7 +88,7 @@ class PersonalStore(RunStore):
         """
         if given.get("owner", self.person) != self.person:
             raise RoleError("What a person makes is their own, got another's name. Sign in with that one.")
-        review_ids = set(self._reviews_of(given))
+        review_ids = dict.fromkeys(self._reviews_of(given))
         if not review_ids and method not in OF_NO_REVIEW:
             raise RoleError("A page changes reviews that are open to its reader, got no review. Open one from Start.")
         for review_id in review_ids:

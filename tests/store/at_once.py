@@ -10,7 +10,8 @@ from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["fairness_engine.store.store", "fairness_engine.runs.kinds", "psycopg"])
-_SECONDS = 120.0
+_SECONDS = 600.0
+"""How long anything may take, however busy the machine is."""
 
 
 def at_once(n: int, work: Callable[..., Any], workspace: Path, url: str | None, *arguments: Any) -> list[Any]:
@@ -22,13 +23,18 @@ def at_once(n: int, work: Callable[..., Any], workspace: Path, url: str | None, 
     barrier = _CONTEXT.Barrier(n)
     answers = _CONTEXT.Queue()
     given = (workspace, url, *arguments)
-    workers = [_CONTEXT.Process(target=_do, args=(work, barrier, answers, i, given)) for i in range(n)]
-    for worker in workers:
-        worker.start()
-    found = dict(answers.get(timeout=_SECONDS) for _ in workers)
-    for worker in workers:
-        worker.join(_SECONDS)
-        assert worker.exitcode == 0
+    workers = [_CONTEXT.Process(target=_do, args=(work, barrier, answers, i, given), daemon=True) for i in range(n)]
+    try:
+        for worker in workers:
+            worker.start()
+        found = dict(answers.get(timeout=_SECONDS) for _ in workers)
+        for worker in workers:
+            worker.join(_SECONDS)
+            assert worker.exitcode == 0
+    finally:
+        for worker in workers:
+            if worker.is_alive():
+                worker.kill()
     return [found[number] for number in range(n)]
 
 

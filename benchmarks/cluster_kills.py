@@ -41,8 +41,8 @@ def search(store: RunStore, model: Path, n_evaluations: int) -> RunConfig:
     data = store.add_file(Path(f"{_SAMPLE}.csv"), f"{_SAMPLE.name}.csv", FileRole.DATA)
     held = store.add_file(model, model.name, FileRole.MODEL)
     schema = Schema.read(Path(f"{_SAMPLE}.schema.json"))
-    asked = data.id, held.id, schema, Scope(("sex",))
-    return kinds.SEARCH.config(*asked, technique="random", budget=Budget(n_evaluations), seed=1)
+    budget = Budget(n_evaluations)
+    return kinds.SEARCH.config(data.id, held.id, schema, Scope(("sex",)), technique="random", budget=budget, seed=1)
 
 
 def worked(store: RunStore, config: RunConfig, dask: Dask | None, pause: float) -> tuple[RunRecord, int, float]:
@@ -96,8 +96,8 @@ def main() -> None:
                 run, n_killed, seconds = worked(store, config, dask if is_shared else None, asked.pause)
                 counts = kinds.results_of(store, run.id).cluster
                 blocks = f"{counts.n_done:,}, {counts.n_repeated:,}, {counts.n_set_aside:,}" if counts else ""
-                found = f"{run.evaluations:,}", f"{run.n_found:,}", result_hash(store, run)[:16]
-                lines.append([title, str(run.state), f"{seconds:.0f}", str(n_killed), blocks, *found])
+                line = [title, str(run.state), f"{seconds:.0f}", str(n_killed), blocks]
+                lines.append([*line, f"{run.evaluations:,}", f"{run.n_found:,}", result_hash(store, run)[:16]])
                 print(lines[-1], flush=True)
             endless = search(store, model, 10**12)
             ends = [cancelled(store, endless) for _ in range(_N_CANCELS)]

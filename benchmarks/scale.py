@@ -31,10 +31,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.app_uploads import _family, _memory
 from benchmarks.table import keep_sections, markdown, shared_folder
+from fairness_engine.model_process.sandbox.walls import MAX_MEMORY_BYTES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = (100_000, 1_000_000, 5_000_000)
 ROWS_ON_PAPER = 10**9
+MOST_MEGABYTES = MAX_MEMORY_BYTES // 10**6
 COLUMNS = (100, 1_000, 5_000)
 N_ROWS_OF_WIDE = 20_000
 SEED = 1
@@ -156,16 +158,17 @@ def on_paper(scans: Sequence[Sequence[str]]) -> str:
     """What a billion rows would take, from the two largest files; empty where there are not two of a kind."""
     said = ""
     for kind in sorted({scan[1] for scan in scans}):
-        sizes, ends, memory = ([float(s[i].replace(",", "")) for s in scans if s[1] == kind][-2:] for i in (0, 4, 6))
-        if len(sizes) == 2:
-            n_rows, seconds, megabytes = (each[1] - each[0] for each in (sizes, ends, memory))
+        largest = [[float(scan[i].replace(",", "")) for i in (0, 4, 6)] for scan in scans if scan[1] == kind][-2:]
+        if len(largest) == 2:
+            before, last = largest
+            n_more = last[0] - before[0]
+            hours = ROWS_ON_PAPER * (last[1] - before[1]) / n_more / 3600
+            megabytes_a_row = (last[2] - before[2]) / n_more
+            most = int((MOST_MEGABYTES - last[2]) / megabytes_a_row + last[0])
             said += (
-                f"\n\nOn paper, {ROWS_ON_PAPER:,} rows ({kind}): {ROWS_ON_PAPER * seconds / n_rows / 3600:.1f} h, if "
-                f"{ROWS_ON_PAPER * megabytes / n_rows / 1e6:.2f} TB of memory were there for the model's process; of "
-                "16 GB, half of which it may take, "
-                f"{int((8e3 - memory[1]) / (megabytes / n_rows) + sizes[1]) // 10**6:,},000,000 rows are the end. "
-                "Rows are drawn from a larger file at equal chances instead: of a share, 1,000,000 of them tell three "
-                "digits."
+                f"\n\nOn paper, {ROWS_ON_PAPER:,} rows ({kind}): {hours:.1f} h, if "
+                f"{ROWS_ON_PAPER * megabytes_a_row / 1e6:.2f} TB of memory were there for the model's process. It may "
+                f"take {MOST_MEGABYTES:,} MB, which are some {most // 10**6:,},000,000 rows."
             )
     return said
 
@@ -197,31 +200,28 @@ def main() -> None:
                 by_columns.append([f"{n_columns:,}", path.suffix[1:], *opened(path)])
                 print(by_columns[-1], flush=True)
     steps = ("file, MB", "read, s", "describe, s", "encode, s", "memory read, MB", "memory encoded, MB")
-    keep_sections(
-        "scale",
-        "Large tables, large models, wide scopes",
-        [
+    sections = []
+    if by_rows:
+        header = (
+            "rows",
+            "as",
+            "people tested",
+            "first pairs told, s",
+            "ended, s",
+            "command, MB",
+            "model's process, MB",
+        )
+        sections += [
             f"## Opened, by rows\n\n{markdown(('rows', 'as', *steps), by_rows)}",
-            f"## Opened, by columns\n\n{N_ROWS_OF_WIDE:,} rows; columns of noise beside those of Adult.\n\n"
-            + markdown(("columns", "as", *steps), by_columns),
             "## A data scan by the command `search`\n\nFrom the start of the command, which reads the file apart, and "
             "the model's process once more. Memory that is no file's: of the command, and of the largest process "
-            "that it started, the model's.\n\n"
-            + markdown(
-                (
-                    "rows",
-                    "as",
-                    "people tested",
-                    "first pairs told, s",
-                    "ended, s",
-                    "command, MB",
-                    "model's process, MB",
-                ),
-                scans,
-            )
-            + on_paper(scans),
-        ],
-    )
+            f"that it started, the model's.\n\n{markdown(header, scans)}{on_paper(scans)}",
+        ]
+    if by_columns:
+        table = markdown(("columns", "as", *steps), by_columns)
+        said = f"{N_ROWS_OF_WIDE:,} rows; columns of noise beside those of Adult."
+        sections.append(f"## Opened, by columns\n\n{said}\n\n{table}")
+    keep_sections("scale", "Large tables, large models, wide scopes", sections)
 
 
 if __name__ == "__main__":

@@ -196,8 +196,9 @@ def main() -> None:
         if only in (None, "scopes"):
             sections.append(by_scope(folder))
     if trees and networks:
-        rates = trees[0] / N_EVALUATIONS, seconds_sent(), trees[-1] / N_EVALUATIONS
-        sections.append(on_paper(*rates, networks[-1] / N_EVALUATIONS / n_weights[-1]))
+        beside = trees[0] / N_EVALUATIONS
+        weight = networks[-1] / N_EVALUATIONS / n_weights[-1]
+        sections.append(on_paper(beside, seconds_sent(), trees[-1] / N_EVALUATIONS, weight))
     keep_sections("scale", "Large tables, large models, wide scopes", sections)
 
 

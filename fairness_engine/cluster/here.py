@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import queue
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,28 +32,20 @@ def in_time(make: Callable[[], T], seconds: float, undo: Callable[[T], object]) 
     Raises:
         TimeoutError: it takes longer.
     """
-    came: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
-    is_late = threading.Event()
+    made: Future[T] = Future()
 
     def do() -> None:
         try:
-            made = make()
-        except BaseException as error:  # noqa: BLE001 - who waits for it raises it
-            came.put(error)
-            return
-        came.put((made,))
-        if is_late.is_set():
-            undo(made)
+            made.set_result(make())
+        except Exception as error:  # noqa: BLE001 - who waits for it raises it
+            made.set_exception(error)
 
     threading.Thread(target=do, daemon=True, name="in time").start()
     try:
-        found = came.get(timeout=seconds)
-    except queue.Empty:
-        is_late.set()
-        raise TimeoutError(f"nothing for {seconds:.0f} seconds") from None
-    if isinstance(found, BaseException):
-        raise found
-    return found[0]
+        return made.result(seconds)
+    except TimeoutError as error:
+        made.add_done_callback(lambda late: late.exception() or undo(late.result()))
+        raise TimeoutError(str(error) or f"nothing for {seconds:.0f} seconds") from None
 
 
 def start_here(n_workers: int, folder: Path) -> tuple[Any, Any]:

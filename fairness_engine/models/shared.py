@@ -195,7 +195,6 @@ class _Cost:
     here: float = math.nan
     there: float = math.nan
     trip: float = 0.0
-    _is_loaded: bool = False
     _n_shared: int = 0
 
     @property
@@ -208,10 +207,8 @@ class _Cost:
         were while others loaded, and what is always shared out would never be seen here again. After 1, 2, 4, 8 times,
         then each 16.
         """
-        if self.saved(n_items, width) < _LEAST_SAVED_SECONDS:
-            return False
-        self._n_shared += 1
-        return self._n_shared % _TRIED_EVERY == 0 or self._n_shared in (1, 2, 4, 8)
+        is_due = self._n_shared in (1, 2, 4, 8) or (self._n_shared > 0 and self._n_shared % _TRIED_EVERY == 0)
+        return is_due and self.saved(n_items, width) >= _LEAST_SAVED_SECONDS
 
     def saved(self, n_items: int, width: int) -> float:
         """What sharing out would save, in seconds."""
@@ -221,7 +218,7 @@ class _Cost:
         """So many took so long. A call that was short tells what a call costs, not what an item does."""
         if math.isnan(self.here) or seconds > _TELLING_SECONDS:
             self.here = _mean(self.here, seconds / n_items)
-        if not self._is_loaded:
+        if not self._n_shared:
             self.there = self.here
 
     def forget(self) -> None:
@@ -231,8 +228,8 @@ class _Cost:
 
     def learn_there(self, n_items: int, worked: float, trip: float) -> None:
         """So many took so long, all in all, and so much more until they were back; the first time loads or compiles."""
-        if not self._is_loaded:
-            self._is_loaded = True
+        self._n_shared += 1
+        if self._n_shared == 1:
             return
         self.trip = (self.trip + max(0.0, trip)) / 2
         if n_items:

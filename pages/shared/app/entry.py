@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.shared.app import closed, navigation, session, wording
-from pages.shared.members import banner
+from pages.shared.members import controls
 from pages.shared.review import changes
 from pages.shared.teaching import classroom
 
@@ -27,7 +27,7 @@ def require(place: navigation.Place) -> Review:
     review = session.current_review()
     missing = navigation.missing_before(place, review)
     if review is not None:
-        banner.draw(review)
+        controls.say_reader()
         changes.say_changed_elsewhere()
         if place in _PREPARES or missing in _PREPARES or changes.is_leaving():
             changes.offer_undo(review)

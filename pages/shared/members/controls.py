@@ -1,4 +1,5 @@
-"""Controls that change the open review, for whoever may: a reader finds them switched off, and their help says why.
+"""What a reader of the open review is told: by a line on every page, and by controls that are switched off and whose
+help says why.
 
 They spare a reader the attempt. What refuses is the store (``fairness_engine.store.people.guard``).
 """
@@ -13,6 +14,16 @@ from pages.shared.app import session, wording
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+
+def say_reader() -> None:
+    """A line for a reader; nothing for others."""
+    review = session.only_reads()
+    if review is not None:
+        st.info(
+            f"**Reader:** you see this review of {wording.markdown(review.owner)} and change nothing.",
+            icon=":material/visibility:",
+        )
 
 
 def off() -> bool:

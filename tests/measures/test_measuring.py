@@ -17,7 +17,8 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
 from fairness_engine.measures.plausibility import background
-from fairness_engine.measures.plausibility.background import PHASE, with_plausibility
+from fairness_engine.measures.plausibility.background import PHASE, PairMeasurer, with_plausibility
+from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
@@ -139,6 +140,49 @@ def test_the_search_does_not_wait_and_the_rest_is_measured_at_its_end() -> None:
             assert (event.evaluations, event.n_found) == (9000, 9000), "the counts stay as they were"
             gate.set()
     assert len(measured(seen)) == 9000
+
+
+class _AskedHalfway(np.ndarray):
+    """Of whose unseen values somebody asks for the result while they are counted."""
+
+    measurer: PairMeasurer
+    answers: list[PlausibleCounts | Exception | None]
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.__dict__.update(getattr(other, "__dict__", {}))
+
+    def any(self, *args: Any, **named: Any) -> Any:
+        asking = threading.Thread(target=self._ask)
+        asking.start()
+        asking.join(0.2)
+        return np.asarray(self).any(*args, **named)
+
+    def _ask(self) -> None:
+        try:
+            self.answers.append(self.measurer.result())
+        except ValueError as error:
+            self.answers.append(error)
+
+
+def test_a_result_that_is_asked_for_while_pairs_are_counted_has_all_of_them_or_none() -> None:
+    class Halfway(Numbers):
+        def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
+            n_unseen = np.ones((len(first), 2), dtype=np.int64).view(_AskedHalfway)
+            n_unseen.measurer, n_unseen.answers = measurer, answers
+            return np.ones((len(first), 2)), n_unseen
+
+    answers: list[PlausibleCounts | Exception | None] = []
+    measurer = PairMeasurer(Halfway)  # type: ignore[arg-type]
+    measurer.add(found(0, 100).pairs)
+    while measurer.wait(1.0):
+        pass
+    measurer.stop()
+    whole = measurer.result()
+    assert whole is not None
+    assert whole.n_implausible == 100
+    while not answers:
+        time.sleep(0.01)
+    assert answers == [whole]
 
 
 def test_a_cancelled_run_leaves_the_rest_unmeasured_and_counts_it() -> None:

@@ -159,7 +159,8 @@ class PairMeasurer:
         learned = self._plausibility
         if learned is None:
             return None
-        counts = self._tally.with_data(learned)
+        with self._news:
+            counts = self._tally.with_data(learned)
         return replace(counts, atn=learned.naturalness(self._sample.people)) if has_ended else counts
 
     def _has_work(self) -> bool:

@@ -1,8 +1,9 @@
 """What a cluster saves and costs: ``python -m benchmarks.cluster``, on the project's own data, with processes of this
 machine.
 
-A forest of 1,200 trees is slow enough to be shared out. Each run is made alone and with some processes, the whole
-command timed from its start to its end; what it found must be the same.
+A forest of 1,200 trees is slow enough to be shared out. Each run is made alone, alone on one core, and with some
+processes, the whole command timed from its start to its end; what it found must be the same. A run alone may use what
+cores there are (a certification uses all of them): what another worker of one core adds is told by the run on one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from fairness_engine.model_process.starting.compiled_loops import Loops, prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 _COPIES = 100
+_ALONE = "alone"
+_ONE_CORE = "alone on one core"
 _RUNS: dict[str, list[str]] = {
     "search, random": ["search", "--technique", "random", "--max-evaluations", "3e6"],
     "search, MAFT": ["search", "--technique", "maft", "--max-evaluations", "3e6"],
@@ -57,13 +60,22 @@ def forest(copies: int, folder: Path) -> Path:
     return folder / "forest.skops"
 
 
-def _run(words: list[str], model: Path, folder: Path, cluster: str) -> tuple[float, dict[str, Any]]:
-    """How long the whole command takes, and what it says."""
+def _run(words: list[str], model: Path, folder: Path, way: str) -> tuple[float, dict[str, Any]]:
+    """How long the whole command takes, and what it says.
+
+    Args:
+        way: ``_ALONE``, ``_ONE_CORE``, or how many processes.
+    """
     sample = ROOT / "sample_data" / "census_income"
     command = [sys.executable, "-m", "fairness_engine", *words, "--data", f"{sample}.csv"]
     command += ["--schema", f"{sample}.schema.json", "--model", str(model), "--protected", "sex"]
     command += ["--workspace", str(folder / "workspace"), "--json", "-", "--quiet"]
-    environment = {**os.environ, "EVENHAND_CLUSTER": cluster, "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    environment["EVENHAND_CLUSTER"] = "" if way in (_ALONE, _ONE_CORE) else way
+    if way == _ONE_CORE:
+        command = ["taskset", "--cpu-list", "0", *command]
+        (folder / "one-core").mkdir(exist_ok=True)
+        environment["XDG_RUNTIME_DIR"] = str(folder / "one-core")  # a fork server that stands by has all cores
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     seconds = time.perf_counter() - began
@@ -79,6 +91,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--workers", default="2", help="how many processes, as 1,2,8")
     asked = parser.parse_args()
+    ways = [_ALONE, _ONE_CORE, *asked.workers.split(",")]
     lines = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -87,25 +100,28 @@ def main() -> None:
         for title, words in _RUNS.items():
             if asked.only not in title:
                 continue
-            counts = ["", *asked.workers.split(",")]
-            spent: dict[str, list[float]] = {count: [] for count in counts}
-            inside: dict[str, list[float]] = {count: [] for count in counts}
+            spent: dict[str, list[float]] = {way: [] for way in ways}
+            inside: dict[str, list[float]] = {way: [] for way in ways}
             hashes = set()
             said: dict[str, Any] = {}
             for _ in range(asked.repeats):
-                for cluster, times in spent.items():
-                    seconds, said = _run(words, model, folder, cluster)
+                for way, times in spent.items():
+                    seconds, said = _run(words, model, folder, way)
                     times.append(seconds)
-                    inside[cluster].append(said["seconds"])
+                    inside[way].append(said["seconds"])
                     hashes.add(said["result_hash"])
-            whole = {cluster: statistics.median(each) for cluster, each in spent.items()}
-            run = {cluster: statistics.median(each) for cluster, each in inside.items()}
-            line = [title, *(f"{whole[c]:.1f} ({run[c]:.1f})" for c in counts)]
-            line += [", ".join(f"{whole[''] / whole[c]:.2f}" for c in counts[1:])]
+            whole = {way: statistics.median(each) for way, each in spent.items()}
+            run = {way: statistics.median(each) for way, each in inside.items()}
+            line = [title, *(f"{whole[way]:.1f} ({run[way]:.1f})" for way in ways)]
+            line += [
+                ", ".join(f"{whole[base] / whole[way]:.2f} ({run[base] / run[way]:.2f})" for way in ways[2:])
+                for base in ways[:2]
+            ]
             line += [f"{said['blocks']['done']:,}", "yes" if len(hashes) == 1 else "NO"]
             print(" | ".join(line), flush=True)
             lines.append(line)
-    header = ["run", "s alone", *(f"s with {n}" for n in asked.workers.split(",")), "times as fast", "blocks", "same"]
+    header = ["run", *(f"s {way}" for way in ways[:2]), *(f"s with {n}" for n in ways[2:])]
+    header += ["times as fast as alone", "as on one core", "blocks", "same"]
     keep(
         "cluster",
         "What a cluster saves",

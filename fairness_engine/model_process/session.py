@@ -261,11 +261,12 @@ class ModelSession:
     @cached_property
     def plausibility(self) -> Plausibility:
         """What the data says about which people could exist: the same for all runs on it, whatever their seed."""
+        from fairness_engine.measures.plausibility import SEED
         from fairness_engine.measures.plausibility.plausibility import Plausibility
 
         if self.of_people is not None:
             return self.of_people.plausibility.of_rows(self.of_people.domain.spelled)
-        return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(0))
+        return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(SEED))
 
     def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run.

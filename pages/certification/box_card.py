@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.certification.box_inspection.details import SEED, BoxDetails
 from fairness_engine.certification.partition.phrases import box_limits, describe_box
 from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.errors import EvenhandError
@@ -35,7 +36,6 @@ from pages.shared.runs.certification_phrases import Shares
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from fairness_engine.certification.box_inspection.details import BoxDetails
     from fairness_engine.store.records import Review, RunRecord
     from fairness_engine.telling.rules import Rule
 
@@ -217,7 +217,10 @@ def _reasons(details: BoxDetails) -> None:
         for reason in details.reasons:
             st.markdown(f"- {wording.markdown(wording.spaced(reason))}")
     if details.n_drawn and not details.is_evaluated:
-        st.caption("What is said of individuals drawn from it is a sample, not a proof.")
+        st.caption(
+            f"What is said of {wording.counted(details.n_drawn, 'individual', 'individuals')} drawn from it (with seed "
+            f"{SEED}) is a sample, not a proof."
+        )
 
 
 def _blame(read: ReadTree, details: BoxDetails) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.measures.plausibility import SEED
 from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.pairs import Pairs
 from pages.shared.app import wording
@@ -100,7 +101,10 @@ def _about(result: PlausibleCounts) -> str:
         "in the data have somebody else that near."
     )
     if n < n_different:
-        text += f" Distances are measured to {wording.count(n)} of them, drawn at random, so they are upper bounds."
+        text += (
+            f" Distances are measured to {wording.count(n)} of them, drawn at random with seed {SEED}, so they are "
+            "upper bounds."
+        )
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 # every new AppTest reads what all installed packages say of themselves, for nearly half a second; meanwhile they stay
 # the same
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+@pytest.fixture(autouse=True)
+def main() -> Iterator[None]:
+    """A page makes itself the program that runs; each process that a later test starts would begin with drawing it."""
+    program = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = program
 
 
 @pytest.fixture

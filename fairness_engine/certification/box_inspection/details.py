@@ -15,6 +15,8 @@ from fairness_engine.pairs import Pairs
 
 MAX_DRAWN = 2_000
 """Individuals of a box that are evaluated, at most."""
+SEED = 0
+"""Draws them: the same ones each time a box is opened."""
 _MAX_REASONS = 20
 _MAX_REASON = 600
 _TOLERANCE = 1e-9

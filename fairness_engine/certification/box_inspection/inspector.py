@@ -10,7 +10,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessor, Certificates
 from fairness_engine.certification.assessors import ignores_protected, make_assessor
-from fairness_engine.certification.box_inspection.details import MAX_DRAWN, BoxDetails
+from fairness_engine.certification.box_inspection.details import MAX_DRAWN, SEED, BoxDetails
 from fairness_engine.certification.box_inspection.reasons import BoxContext, reasons_of
 from fairness_engine.certification.partition.enumeration import most_points
 from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
@@ -135,7 +135,7 @@ class BoxInspector:
         """Individuals of a box by weight, or evenly where it weighs nothing ``(n, D)``."""
         n = min(MAX_DRAWN, max(_LEAST_DRAWN, _MAX_ROWS // self.domain.n_variants))
         space = self.space if weight > 0 else self._plain
-        return space.draw(np.tile(low, (n, 1)), np.tile(high, (n, 1)), np.random.default_rng(0))
+        return space.draw(np.tile(low, (n, 1)), np.tile(high, (n, 1)), np.random.default_rng(SEED))
 
     def _rows_of(self, digits: IntArray, is_evaluated: bool) -> FloatArray:
         """Rows of individuals; of a cell, any value."""

@@ -85,6 +85,11 @@ CASES = (
     case("noise among the errors", "import os\nfor _ in range(200): os.write(2, b'x' * 1_000_000)", NONE),
     case("its line closed", "import os; os.close(1)", NONE),
     case("its input closed", "import os; os.close(0)", NONE),
-    case("a deep tree of folders", "import os\nfor _ in range(3000):\n  os.mkdir('d'); os.chdir('d')", NONE),
+    case(
+        "a deep tree of folders",
+        "import os, time\nfor _ in range(3000):\n  os.mkdir('d'); os.chdir('d')\ntime.sleep(600)",
+        "a folder that cannot be looked into",
+        3,
+    ),
 )
 """Each ends `inspect` with one sentence; nothing of it reaches further than its own process."""

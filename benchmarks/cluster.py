@@ -16,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import skops.io
 
-from benchmarks.table import keep, markdown
+from benchmarks.table import keep_sections, markdown
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +30,7 @@ _COPIES = 100
 _ALONE = "alone"
 _ONE_CORE = "alone on one core"
 _RUNS: dict[str, list[str]] = {
-    "search, random": ["search", "--technique", "random", "--max-evaluations", "3e6"],
+    "search, random": ["search", "--technique", "random", "--max-evaluations", "1.2e7"],
     "search, MAFT": ["search", "--technique", "maft", "--max-evaluations", "3e6"],
     "search, AEQUITAS": ["search", "--technique", "aequitas", "--max-evaluations", "3e6"],
     "search, Directed": ["search", "--technique", "directed", "--max-evaluations", "3e6"],
@@ -84,49 +85,48 @@ def _run(words: list[str], model: Path, folder: Path, way: str) -> tuple[float, 
     return seconds, json.loads(done.stdout)
 
 
+def _section(title: str, ways: Sequence[str], model: Path, folder: Path, repeats: int) -> str:
+    """A run in each way, in turn."""
+    spent: dict[str, list[float]] = {way: [] for way in ways}
+    inside: dict[str, list[float]] = {way: [] for way in ways}
+    blocks: dict[str, str] = {}
+    hashes = set()
+    for _ in range(repeats):
+        for way, times in spent.items():
+            seconds, said = _run(_RUNS[title], model, folder, way)
+            times.append(seconds)
+            inside[way].append(said["seconds"])
+            blocks[way] = f"{said['blocks']['done']:,}"
+            hashes.add(said["result_hash"])
+    whole = {way: statistics.median(each) for way, each in spent.items()}
+    lines = []
+    for way in ways:
+        line = [way if way in (_ALONE, _ONE_CORE) else f"with {way}", f"{whole[way]:.1f}"]
+        line += [f"{statistics.median(inside[way]):.1f}", *(f"{whole[base] / whole[way]:.2f}" for base in ways[:2])]
+        lines.append([*line, blocks[way]])
+    header = ["way", "s, the whole command", "s, the run", "times as fast as alone", "as on one core", "blocks"]
+    same = "the same findings" if len(hashes) == 1 else "OTHER FINDINGS"
+    note = f"`{' '.join(_RUNS[title])}`, {same}; medians of {repeats}."
+    return f"## {title}\n{note}\n\n{markdown(header, lines)}"
+
+
 def main() -> None:
-    """Print the table and keep it in ``cluster.md``."""
+    """Print a table of each run and keep it in ``cluster.md``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="runs whose titles hold one of these, as random,count")
     parser.add_argument("--workers", default="2", help="how many processes, as 1,2,8")
     asked = parser.parse_args()
     ways = [_ALONE, _ONE_CORE, *asked.workers.split(",")]
-    lines = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = forest(_COPIES, folder)
         prepare_compiled(folder / "workspace", None, *Loops)  # compiling is no part of any run
-        for title, words in _RUNS.items():
-            if asked.only not in title:
-                continue
-            spent: dict[str, list[float]] = {way: [] for way in ways}
-            inside: dict[str, list[float]] = {way: [] for way in ways}
-            hashes = set()
-            said: dict[str, Any] = {}
-            for _ in range(asked.repeats):
-                for way, times in spent.items():
-                    seconds, said = _run(words, model, folder, way)
-                    times.append(seconds)
-                    inside[way].append(said["seconds"])
-                    hashes.add(said["result_hash"])
-            whole = {way: statistics.median(each) for way, each in spent.items()}
-            run = {way: statistics.median(each) for way, each in inside.items()}
-            line = [title, *(f"{whole[way]:.1f} ({run[way]:.1f})" for way in ways)]
-            line += [
-                ", ".join(f"{whole[base] / whole[way]:.2f} ({run[base] / run[way]:.2f})" for way in ways[2:])
-                for base in ways[:2]
-            ]
-            line += [f"{said['blocks']['done']:,}", "yes" if len(hashes) == 1 else "NO"]
-            print(" | ".join(line), flush=True)
-            lines.append(line)
-    header = ["run", *(f"s {way}" for way in ways[:2]), *(f"s with {n}" for n in ways[2:])]
-    header += ["times as fast as alone", "as on one core", "blocks", "same"]
-    keep(
-        "cluster",
-        "What a cluster saves",
-        [f"Whole commands, in brackets the run; medians of {asked.repeats}.", markdown(header, lines)],
-    )
+        for title in _RUNS:
+            if any(part in title for part in asked.only.split(",")):
+                section = _section(title, ways, model, folder, asked.repeats)
+                print(section, flush=True)
+                keep_sections("cluster", "What a cluster saves", [section])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def _draw_slopes(small: SmallModel, drawn: StageStep, slopes: TakenSlopes, *, is
     for (variants, taken), exact in zip(sides, true, strict=True):
         sex = SEXES[int(small.domain.variant_values[variants[0], 0])]
         for name, one, right in zip(names, taken[0].tolist(), exact[0].tolist(), strict=True):
-            estimated = f"{one:+.3f}, true {right:+.3f}" if is_estimated else f"{right:+.3f}"
+            estimated = f"{one:+z.3f}, true {right:+z.3f}" if is_estimated else f"{right:+z.3f}"
             drawn.panel.append(PanelLine(f"{name}, as {'a woman' if sex == 'women' else 'a man'}", estimated))
 
 

@@ -27,9 +27,14 @@ def providers() -> tuple[str, ...]:
 def draw() -> None:
     """Who is signed in, by the name that others add this person by, or how to sign in; nothing where nobody can."""
     if session.is_signed_in():
-        st.caption(f"Signed in as {wording.markdown(session.owner())}")
-        if providers():
-            st.button("Sign out", on_click=st.logout, type="tertiary", icon=":material/logout:", key="sign_out")
+        name = wording.markdown(session.owner())
+        signed_in = f"Signed in as {name}"
+        if not providers():
+            st.caption(signed_in)
+            return
+        with st.popover(name, type="tertiary", icon=":material/account_circle:", key="signed_in", wrap=False):
+            st.caption(signed_in)
+            st.button("Sign out", on_click=st.logout, icon=":material/logout:", key="sign_out")
         return
     for name in providers():
         label = f"Sign in with {wording.markdown(name)}" if name else "Sign in"

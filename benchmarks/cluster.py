@@ -106,7 +106,7 @@ def _section(title: str, ways: Sequence[str], model: Path, folder: Path, repeats
         lines.append([*line, blocks[way]])
     header = ["way", "s, the whole command", "s, the run", "times as fast as alone", "as on one core", "blocks"]
     same = "the same findings" if len(hashes) == 1 else "OTHER FINDINGS"
-    note = f"`{' '.join(_RUNS[title])}`, {same}; medians of {repeats}."
+    note = f"`{' '.join(_RUNS[title])}`, {same}; {f'medians of {repeats}' if repeats > 1 else 'single runs'}."
     return f"## {title}\n{note}\n\n{markdown(header, lines)}"
 
 

@@ -168,7 +168,8 @@ def test_a_result_that_is_asked_for_while_pairs_are_counted_has_all_of_them_or_n
     class Halfway(Numbers):
         def measure_pairs(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray]:
             n_unseen = np.ones((len(first), 2), dtype=np.int64).view(_AskedHalfway)
-            n_unseen.measurer, n_unseen.answers = measurer, answers
+            n_unseen.measurer = measurer
+            n_unseen.answers = answers
             return np.ones((len(first), 2)), n_unseen
 
     answers: list[PlausibleCounts | Exception | None] = []

@@ -119,12 +119,7 @@ def test_the_card_says_whether_the_model_has_a_gradient():
         (lambda rows: share(rows) * 8 - 4, None, {}, "they are scores, not probabilities, and the threshold is 0"),
         (lambda rows: share(rows) * 2, None, {"output": Output.PROBABILITY}, "are no probabilities"),
         (lambda rows: rows[:, 1] / 9, None, {}, "No score changes with 'a'.*find nothing by construction.*groups"),
-        (
-            seldom,
-            None,
-            {},
-            "is random: two runs differ on 600 of 600 rows",
-        ),
+        (seldom, None, {}, "is random: two runs differ on 600 of 600 rows"),
         (
             lambda rows: np.where(rows[:, 0] > 7, np.nan, share(rows)),
             None,

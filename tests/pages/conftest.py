@@ -24,11 +24,11 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 
 @pytest.fixture(autouse=True)
-def main() -> Iterator[None]:
+def program() -> Iterator[None]:
     """A page makes itself the program that runs; each process that a later test starts would begin with drawing it."""
-    program = sys.modules["__main__"]
+    before = sys.modules["__main__"]
     yield
-    sys.modules["__main__"] = program
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture

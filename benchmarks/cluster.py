@@ -34,7 +34,7 @@ _RUNS: dict[str, list[str]] = {
     "search, MAFT": ["search", "--technique", "maft", "--max-evaluations", "3e6"],
     "search, AEQUITAS": ["search", "--technique", "aequitas", "--max-evaluations", "3e6"],
     "search, Directed": ["search", "--technique", "directed", "--max-evaluations", "3e6"],
-    "estimate": ["estimate", "--samples", "300000"],
+    "estimate": ["estimate", "--samples", "2400000"],
     "exact count": [
         "count",
         "--limit",

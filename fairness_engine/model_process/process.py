@@ -121,8 +121,7 @@ class ModelProcess:
                 os.close(file)
         self._input.setblocking(False)
         self._watcher = Watcher(self.pid, self._scratch, self._input, self.kill)
-        self._log = threading.Thread(target=_drain, args=(errors, log), daemon=True)
-        self._log.start()
+        self._log = _Log(errors, log)
 
     @property
     def pid(self) -> int:
@@ -150,6 +149,10 @@ class ModelProcess:
         self._last_id += 1
         self._write(json.dumps({"id": self._last_id, "do": do, **content}))
         return self._last_id
+
+    def log_to(self, path: Path) -> None:
+        """Write what it says on standard error to another log from now on."""
+        self._log.turn_to(path)
 
     def tell(self, line: str) -> None:
         """Send a line that is no request.
@@ -312,11 +315,36 @@ def _is_running(pid: str) -> bool:
     return True
 
 
-def _drain(file: int, log: Path | None) -> None:
-    """Read a pipe to its end, keeping its first ``MAX_LOG_BYTES``, so that the child never waits for a reader."""
-    left = MAX_LOG_BYTES
-    with (log or Path(os.devnull)).open("ab", buffering=0) as target, contextlib.suppress(OSError, ValueError):
-        while chunk := os.read(file, 1 << 16):
-            if left > 0:
-                target.write(chunk[:left])
-            left -= len(chunk)
+class _Log:
+    """Reads what a process writes to its standard error to its end, so that the process never waits for a reader, and
+    keeps the first ``MAX_LOG_BYTES`` of it.
+
+    Args:
+        file: to read.
+        path: to append to; ``None`` throws it away.
+    """
+
+    def __init__(self, file: int, path: Path | None) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self.turn_to(path)
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def turn_to(self, path: Path | None) -> None:
+        """Append what comes from now on to another log."""
+        with self._lock:
+            self._path = path or Path(os.devnull)
+            self._left = MAX_LOG_BYTES
+
+    def _drain(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(self._file, 1 << 16):
+                with self._lock, contextlib.suppress(OSError), self._path.open("ab", buffering=0) as target:
+                    if self._left > 0:
+                        target.write(chunk[: self._left])
+                    self._left -= len(chunk)
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end."""
+        self._thread.join(seconds)

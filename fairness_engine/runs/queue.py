@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import threading
 import time
@@ -13,12 +14,13 @@ from datetime import datetime
 from pathlib import Path
 
 from fairness_engine.errors import EvenhandError, RunError
-from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
+from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, is_ready, start
 from fairness_engine.runs.limits import owners_of_active
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.store.people.roles import UNLISTED_OWNER
 from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."
@@ -28,6 +30,8 @@ _START_SECONDS = 30.0
 _OTHER_HOST_SECONDS = 60.0
 """A worker on another machine counts as gone when it was not heard of for this long."""
 _FOREGROUND_POLL_SECONDS = 0.1
+_LEAVE_SECONDS = 5.0
+_SAID_BYTES = 1 << 10
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 _workers: dict[tuple[Path, str], Started] = {}
@@ -64,15 +68,32 @@ def start_queued(store: RunStore) -> None:
     A page that follows a comparison asks this every second or so with dozens of runs in the queue: no more of them are
     tried than there are places.
     """
+    for run in _due(store):
+        if store.reserve(run.id, max_at_work()):  # another process may have been faster
+            _start(store, run.id)
+
+
+def take_due(store: RunStore, fits: Callable[[RunConfig], bool]) -> str | None:
+    """Reserve a run whose turn it is, for a worker that has what it asks open; ``None`` where there is none.
+
+    Args:
+        fits: whether that worker can work a run.
+    """
+    for run in _due(store):
+        if fits(run.config) and store.reserve(run.id, max_at_work()):
+            return run.id
+    return None
+
+
+def _due(store: RunStore) -> list[RunRecord]:
+    """Waiting runs that there is a place for, after noticing dead workers."""
     mark_crashed(store)
     active = store.runs_in(RunState.QUEUED, RunState.RUNNING)
     waiting = [run for run in active if run.state is RunState.QUEUED and run.reserved is None]
     n_free = max_at_work() - (len(active) - len(waiting))
     if n_free <= 0 or not waiting:
-        return
-    for run in _in_turn(store, active, waiting)[:n_free]:
-        if store.reserve(run.id, max_at_work()):  # another process may have been faster
-            _start(store, run.id)
+        return []
+    return _in_turn(store, active, waiting)[:n_free]
 
 
 def _in_turn(store: RunStore, active: Sequence[RunRecord], waiting: Sequence[RunRecord]) -> list[RunRecord]:
@@ -136,41 +157,148 @@ def _is_within(moment: datetime, seconds: float) -> bool:
     return abs(time.time() - moment.timestamp()) < seconds
 
 
-def _start(store: RunStore, run_id: str) -> None:
+def _start(store: RunStore, run_id: str, names: socket.socket | None = None) -> Started:
     """Start a worker in a session of its own, so that it outlives this process and its terminal.
+
+    Args:
+        names: on which it is named further runs; ``None`` for a worker that looks for them in the queue.
 
     Raises:
         RunError: it cannot be started; the run has ended.
     """
     try:
-        _start_worker(store, run_id)
+        process = _start_worker(store, run_id, names)
     except (OSError, EvenhandError) as error:
         said = str(error) if isinstance(error, EvenhandError) else error.strerror or str(error)
         message = f"The worker process could not start: {said.rstrip('.')}. Run again."
         store.give_up(run_id, message)
         raise RunError(message) from error
+    _note_worker(store, run_id, process)
+    return process
 
 
-def _start_worker(store: RunStore, run_id: str) -> None:
+def _note_worker(store: RunStore, run_id: str, process: Started) -> None:
+    with _lock:
+        _workers[store.workspace, run_id] = process
+
+
+def _start_worker(store: RunStore, run_id: str, names: socket.socket | None) -> Started:
     folder = store.make_run_folder(run_id)
     environment = dict(os.environ)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", _PACKAGE_ROOT)]
     environment["PYTHONPATH"] = os.pathsep.join([_PACKAGE_ROOT, *paths])
     if store.url is not None:
         environment[DATABASE_VARIABLE] = store.url
+    more = [] if names is None else ["--more"]
     with (folder / "run.log").open("ab") as log, Path(os.devnull).open("rb") as nothing:
-        process = start(
+        told = nothing if names is None else names
+        return start(
             WORKER_PROGRAM,
-            ["--workspace", str(store.workspace), run_id],
+            ["--workspace", str(store.workspace), *more, run_id],
             workspace=store.workspace,
             loops=(),
-            streams=(nothing.fileno(), log.fileno(), log.fileno()),
+            streams=(told.fileno(), log.fileno(), log.fileno()),
             folder=store.workspace,
             environment=environment,
             ends_with_owner=False,
         )
-    with _lock:
-        _workers[store.workspace, run_id] = process
+
+
+class ForegroundWorker:
+    """Works runs at once, whatever else works, one after the other: of a comparison, all but the first find data and
+    model open.
+
+    Args:
+        store: of the runs.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._process: Started | None = None
+        self._names: socket.socket | None = None
+
+    def run(
+        self,
+        run_id: str,
+        on_change: Callable[[RunRecord], None],
+        is_cancelled: Callable[[], bool] = lambda: False,
+        *,
+        is_own: bool = True,
+    ) -> RunRecord:
+        """Start a run and wait for its end.
+
+        Args:
+            on_change: gets the run whenever its counts, phase or state changed, at most ten times a second.
+            is_cancelled: asked ten times a second; the run is cancelled once it is true.
+            is_own: nobody else waits for this run; otherwise it is not cancelled, but left to go on.
+
+        Returns:
+            The run in its final state, or as it was left.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        store = self._store
+        is_ours = store.reserve(run_id, None)
+        if is_ours and not self._name(run_id):
+            self._start(run_id)
+        before: RunRecord | None = None
+        has_asked = False
+        while before is None or not before.state.is_final:
+            mark_crashed(store)
+            run = store.run(run_id)
+            if before is None or _shown(run) != _shown(before):
+                on_change(run)
+            before = run
+            if is_cancelled() and not has_asked:
+                if not is_own:
+                    self._let_go()
+                    return run
+                store.request_cancel(run_id)
+                has_asked = True
+            if not run.state.is_final:
+                self._pause(is_ours)
+        with _lock:
+            _workers.pop((store.workspace, run_id), None)
+        return before
+
+    def _start(self, run_id: str) -> None:
+        self.close()
+        self._names, theirs = socket.socketpair()
+        with theirs:
+            self._process = _start(self._store, run_id, theirs)
+
+    def _name(self, run_id: str) -> bool:
+        """Have the worker that is there go on with a run; whether there is one."""
+        if self._names is None or self._process is None or self._process.poll() is not None:
+            return False
+        try:
+            self._names.sendall(f"{run_id}\n".encode())
+        except OSError:  # it has just ended
+            return False
+        _note_worker(self._store, run_id, self._process)
+        return True
+
+    def _pause(self, is_ours: bool) -> None:
+        """Wait for the next look at a run: until its worker is done with it, a tenth of a second at most."""
+        names = self._names if is_ours else None  # else another program started it
+        if names is None or (is_ready(names.fileno(), _FOREGROUND_POLL_SECONDS) and not _has_said(names)):
+            time.sleep(_FOREGROUND_POLL_SECONDS)
+
+    def close(self) -> None:
+        """Let the worker leave, and wait a moment for it, so that no zombie stays behind."""
+        process = self._let_go()
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LEAVE_SECONDS)
+
+    def _let_go(self) -> Started | None:
+        """Name no more runs: the worker ends the one that it is at, and leaves."""
+        process = self._process
+        if self._names is not None:
+            self._names.close()
+        self._names = self._process = None
+        return process
 
 
 def run_in_foreground(
@@ -178,62 +306,18 @@ def run_in_foreground(
     run_id: str,
     on_change: Callable[[RunRecord], None],
     is_cancelled: Callable[[], bool] = lambda: False,
-    *,
-    is_own: bool = True,
 ) -> RunRecord:
-    """Start a run at once, whatever else works, and wait for its end.
+    """As ``ForegroundWorker.run``, of one run of this program's own."""
+    with contextlib.closing(ForegroundWorker(store)) as worker:
+        return worker.run(run_id, on_change, is_cancelled)
 
-    Args:
-        on_change: gets the run whenever its counts, phase or state changed, at most ten times a second.
-        is_cancelled: asked ten times a second; the run is cancelled once it is true.
-        is_own: nobody else waits for this run; otherwise it is not cancelled, but left to go on.
 
-    Returns:
-        The run in its final state, or as it was left.
-
-    Raises:
-        RunError: there is no such run.
-    """
-    if store.reserve(run_id, None):
-        _start(store, run_id)
-    before: RunRecord | None = None
-    has_asked = False
-    while before is None or not before.state.is_final:
-        mark_crashed(store)
-        run = store.run(run_id)
-        if before is None or _shown(run) != _shown(before):
-            on_change(run)
-        before = run
-        if is_cancelled() and not has_asked:
-            if not is_own:
-                return run
-            store.request_cancel(run_id)
-            has_asked = True
-        if not run.state.is_final:
-            _pause(store, run_id)
-    _reap(store, run_id)
-    return before
+def _has_said(names: socket.socket) -> bool:
+    """Take what a worker says; false where it has gone."""
+    with contextlib.suppress(OSError):
+        return bool(names.recv(_SAID_BYTES))
+    return False
 
 
 def _shown(run: RunRecord) -> tuple[object, ...]:
     return run.state, run.phase, run.evaluations, run.n_found, run.n_tried
-
-
-def _pause(store: RunStore, run_id: str) -> None:
-    """Wait for the next look at a run: until its worker leaves, a tenth of a second at most."""
-    with _lock:
-        process = _workers.get((store.workspace, run_id))
-    if process is None or process.poll() is not None:  # another program started it, or it is gone
-        time.sleep(_FOREGROUND_POLL_SECONDS)
-        return
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_FOREGROUND_POLL_SECONDS)
-
-
-def _reap(store: RunStore, run_id: str) -> None:
-    """Wait a moment for the worker to leave, so that no zombie stays behind."""
-    with _lock:
-        process = _workers.pop((store.workspace, run_id), None)
-    if process is not None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(5)

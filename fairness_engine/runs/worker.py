@@ -14,10 +14,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairness_engine.errors import EvenhandError, ProcessError, StopReason, breach
 from fairness_engine.model_process.pool import Evaluator
@@ -25,13 +25,15 @@ from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
-from fairness_engine.model_process.starting.start import libraries_taken
+from fairness_engine.model_process.starting.start import is_ready, libraries_taken
 from fairness_engine.runs.follow_ups import start_measuring
+from fairness_engine.runs.kept_model import KeptModel, how_opened
 from fairness_engine.runs.kinds import kind_of, results_of
+from fairness_engine.runs.queue import start_queued, take_due
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
-from fairness_engine.store.environment import cluster_address, database_url, unsafe_formats_allowed
+from fairness_engine.store.environment import cluster_address, database_url
 from fairness_engine.store.records import RunRecord, RunState, StoredFile
 from fairness_engine.store.store import RunStore
 
@@ -49,6 +51,7 @@ _SIGN_OF_LIFE_SECONDS = 10.0
 _END_SECONDS = 60.0
 _END_PAUSE_SECONDS = 1.0
 """How long, and how often, the end of a run is written again where it cannot be."""
+_MAX_NAMED_BYTES = 1 << 12
 
 
 class Worker:
@@ -57,13 +60,17 @@ class Worker:
     Args:
         store, run: what to do and where to keep it.
         is_told_to_end: becomes true when this process got a signal to end.
+        kept: what a run before may have left open, and this one may leave.
     """
 
-    def __init__(self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool], kept: KeptModel | None = None
+    ) -> None:
         self._store = store
         self._run = run
         self._kind = kind_of(run.config)
         self._is_told_to_end = is_told_to_end
+        self._kept = kept
         self._recorder = RunRecorder(store, run)
         self._log = store.run_folder(run.id) / "run.log"
         self._cancelled_at: float | None = None
@@ -128,27 +135,18 @@ class Worker:
             return RunState.CANCELLED
         if self._is_whole_elsewhere():
             return self._work_elsewhere(data, model)
-        files = [data.path, *([model.path] if model is not None else [])]
-        process = ModelProcess(
-            store.workspace,
-            files,
-            self._log,
-            loops=self._loops(),
-            libraries=store.libraries(config.model_id),
-        )
+        process = self._kept.take(config) if self._kept is not None else None
+        is_open = process is not None
+        if process is None:
+            process = self._start_process(data, model)
+        is_kept = False
         try:
-            process.greet()
-            store.set_result(self._run.id, "protections", process.protections)
-            store.set_phase(self._run.id, "opening data and model")
-            request = {
-                "data": {"path": str(data.path), "name": data.name},
-                "model": {"path": str(model.path), "name": model.name} if model is not None else None,
-            }
-            opened = process.send("open", **request, **self._how_opened())
-            self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
+            if is_open:
+                process.log_to(self._log)
+                store.set_result(self._run.id, "protections", process.protections)
+            else:
+                self._open(process, data, model)
             if self._cancelled_at is None:
-                if model is not None:
-                    store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 given = self._kind.given(store, config)
                 if self._cluster and model is not None and not config.text_column and self._kind.shares:
@@ -158,12 +156,35 @@ class Worker:
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
                 self._conclude()
+                is_kept = self._kept is not None and self._cancelled_at is None
         finally:
             if self._sharing is not None:
                 self._sharing.close()
-            process.close()
+            if self._kept is not None and is_kept:
+                self._kept.keep(process, config)
+            else:
+                process.close()
         self._follow_up()
         return RunState.FINISHED
+
+    def _start_process(self, data: StoredFile, model: StoredFile | None) -> ModelProcess:
+        files = [data.path, *([model.path] if model is not None else [])]
+        libraries = self._store.libraries(self._run.config.model_id)
+        return ModelProcess(self._store.workspace, files, self._log, loops=self._loops(), libraries=libraries)
+
+    def _open(self, process: ModelProcess, data: StoredFile, model: StoredFile | None) -> None:
+        """Have data and model opened, unless cancelled meanwhile."""
+        process.greet()
+        self._store.set_result(self._run.id, "protections", process.protections)
+        self._store.set_phase(self._run.id, "opening data and model")
+        request = {
+            "data": {"path": str(data.path), "name": data.name},
+            "model": {"path": str(model.path), "name": model.name} if model is not None else None,
+        }
+        opened = process.send("open", **request, **how_opened(self._run.config))
+        self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
+        if model is not None and self._cancelled_at is None:
+            self._store.note_libraries(model.id, libraries_taken(self._recorder.reply))
 
     def _follow_up(self) -> None:
         """Queue the runs that measure the model that a run made, before it is shown as ended.
@@ -201,21 +222,11 @@ class Worker:
 
     # --- a cluster ------------------------------------------------------------------------
 
-    def _how_opened(self) -> dict[str, Any]:
-        """What is said of data and model when they are opened, beside where they are."""
-        config = self._run.config
-        return {
-            "schema": config.schema.to_json(),
-            "scope": config.scope.to_json(),
-            "unsafe_formats": unsafe_formats_allowed(),
-            "needs_variants": self._kind.compares_variants,
-        }
-
     def _shared_run(self, data: StoredFile, model: StoredFile | None, tell: Callable[[str], None] | None) -> SharedRun:
         from fairness_engine.cluster.shared_run import SharedRun
 
         files = {"data": data} if model is None else {"data": data, "model": model}
-        how = self._how_opened()
+        how = how_opened(self._run.config)
         return SharedRun(self._store, self._run, self._cluster, files, how, self._loops(), tell)
 
     @cached_property
@@ -323,17 +334,58 @@ class Worker:
             log.write(text.rstrip("\n") + "\n")
 
 
-def work(store: RunStore, run_id: str, is_told_to_end: Callable[[], bool]) -> RunState | None:
+def work(
+    store: RunStore, run_id: str, is_told_to_end: Callable[[], bool], kept: KeptModel | None = None
+) -> RunState | None:
     """Claim a run and work it to its end; ``None`` when someone else has it."""
     pid = os.getpid()
     if not store.claim(run_id, host_name(), pid, process_start_time(pid) or ""):
         return None
     try:
-        worker = Worker(store, store.run(run_id), is_told_to_end)
+        worker = Worker(store, store.run(run_id), is_told_to_end, kept)
     except EvenhandError as error:  # its question was changed since it was asked
         store.finish(run_id, RunState.FAILED, message=str(error))
         return RunState.FAILED
     return worker.work()
+
+
+def _log_to(store: RunStore, run_id: str) -> None:
+    """Let what this process prints go to the log of a run."""
+    with contextlib.suppress(OSError), (store.make_run_folder(run_id) / "run.log").open("ab") as log:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream in (1, 2):
+            os.dup2(log.fileno(), stream)
+
+
+def _named_runs(is_told_to_end: Callable[[], bool]) -> Iterator[str]:
+    """Runs that whoever started this program names, a line each, on standard input, a socket, until they close it;
+    before each they are told that the last one has ended.
+    """
+    unread = b""
+    while _says_done() and not is_told_to_end():
+        while b"\n" not in unread and not is_told_to_end():
+            if is_ready(0, _CANCEL_POLL_SECONDS):
+                read = os.read(0, _MAX_NAMED_BYTES)
+                if not read:
+                    return
+                unread += read
+        line, _, unread = unread.partition(b"\n")
+        yield line.decode()
+
+
+def _says_done() -> bool:
+    """Whether somebody is there to hear that a run has ended."""
+    with contextlib.suppress(OSError):
+        return os.write(0, b"\n") > 0
+    return False
+
+
+def _waiting_runs(store: RunStore, kept: KeptModel) -> Iterator[str]:
+    """Runs whose turn it is, and that ask what is open already."""
+    while (run_id := take_due(store, kept.fits)) is not None:
+        start_queued(store)
+        yield run_id
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -341,6 +393,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fairness_engine.runs.worker", description="Work one queued run.")
     parser.add_argument("run_id")
     parser.add_argument("--workspace", type=Path, required=True)
+    parser.add_argument("--more", action="store_true", help="go on with runs that are named on standard input")
     options = parser.parse_args(arguments)
     told: list[int] = []
 
@@ -353,12 +406,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     patience = Patience(PATIENCE_SECONDS, lambda said: print(said, file=sys.stderr, flush=True))  # into the run's log
     patience.is_over = lambda: bool(told)
     store = RunStore(options.workspace, database_url(), patience)
+    kept = KeptModel()
     try:
-        work(store, options.run_id, lambda: bool(told))
+        work(store, options.run_id, patience.is_over, kept)
+        for run_id in _named_runs(patience.is_over) if options.more else _waiting_runs(store, kept):
+            _log_to(store, run_id)
+            work(store, run_id, patience.is_over, kept)
     finally:
+        kept.close()
         if not told:  # whatever became of this run, those that wait go on
-            from fairness_engine.runs.queue import start_queued
-
             start_queued(store)
         store.close()
     return 0

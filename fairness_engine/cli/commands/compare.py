@@ -9,7 +9,9 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import asdict, fields
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
-from fairness_engine.runs.queue import run_in_foreground
+from fairness_engine.runs.queue import ForegroundWorker
 from fairness_engine.search.registry import BASELINES, technique_named
 from fairness_engine.store.environment import cluster_address
 from fairness_engine.store.records import RunRecord, RunState
@@ -108,18 +110,19 @@ def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[Ru
     """
     runs: list[RunRecord] = []
     refused: set[str] = set()
-    for config in wanted:
-        if config.technique in refused:
-            continue
-        try:
-            run = run_one(assessed, config, options)
-        except RunError as error:
-            say(f"{config.technique or config.kind}: {error}")
-            refused.add(config.technique)
-            continue
-        runs.append(run)
-        if run.state is RunState.CANCELLED:
-            break
+    with closing(ForegroundWorker(assessed.store)) as worker:
+        for config in wanted:
+            if config.technique in refused:
+                continue
+            try:
+                run = run_one(assessed, config, options, worker=worker)
+            except RunError as error:
+                say(f"{config.technique or config.kind}: {error}")
+                refused.add(config.technique)
+                continue
+            runs.append(run)
+            if run.state is RunState.CANCELLED:
+                break
     if not any(kinds.SEARCH.has(run.config) for run in runs):
         raise RunError("None of the techniques could run on this data and this model.")
     return runs
@@ -129,11 +132,18 @@ def _run_side_by_side(assessed: Request, wanted: Sequence[RunConfig], n_at_once:
     """As ``_run_all``, each by a process of the cluster; in the order of ``wanted``."""
     store = assessed.store
 
-    def run(config: RunConfig) -> RunRecord:
-        run_id = store.create_run(config)
-        return run_in_foreground(store, run_id, lambda _: None, lambda: bool(interrupts))
+    free: SimpleQueue[ForegroundWorker] = SimpleQueue()
 
-    with interrupts_noted() as interrupts, ThreadPoolExecutor(n_at_once) as at_once:
+    def run(config: RunConfig) -> RunRecord:
+        worker = free.get()
+        try:
+            return worker.run(store.create_run(config), lambda _: None, lambda: bool(interrupts))
+        finally:
+            free.put(worker)
+
+    with interrupts_noted() as interrupts, ExitStack() as workers, ThreadPoolExecutor(n_at_once) as at_once:
+        for _ in range(n_at_once):
+            free.put(workers.enter_context(closing(ForegroundWorker(store))))
         ended = list(at_once.map(run, wanted))
     for run_that_failed in (each for each in ended if each.state is RunState.FAILED):
         say(f"{run_that_failed.config.technique or run_that_failed.config.kind}: {run_that_failed.message}")

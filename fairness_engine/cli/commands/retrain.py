@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from fairness_engine.retraining.results import Changes, GroupScore, Interval
 from fairness_engine.retraining.settings import BASELINES, RetrainSettings, Strategy, Surrogate
 from fairness_engine.runs import kinds
 from fairness_engine.runs.pair_fates import pair_fates
+from fairness_engine.runs.queue import ForegroundWorker
 from fairness_engine.runs.writers.models import SUFFIXES
 from fairness_engine.search.registry import technique_named
 from fairness_engine.store.records import RunRecord, RunState, StoredFile
@@ -439,14 +441,15 @@ def wait_for_measuring(
     """
     run_ids = [run_id for side in ("before", "after") for run_id in measured[side].values() if run_id]
     own = [run_id for run_id in run_ids if store.run(run_id).config.comparison == retraining_id]
-    for run_id in run_ids:
-        run = follow(store, run_id, options, is_own=run_id in own)
-        if run.state is RunState.CANCELLED or not run.state.is_final:
-            for waiting in own:
-                store.request_cancel(waiting)  # nothing happens to those that have ended
-            return ExitStatus.CANCELLED
-        if run.message:
-            say(f"{run.config.kind}: {run.message}")
+    with closing(ForegroundWorker(store)) as worker:
+        for run_id in run_ids:
+            run = follow(store, run_id, options, is_own=run_id in own, worker=worker)
+            if run.state is RunState.CANCELLED or not run.state.is_final:
+                for waiting in own:
+                    store.request_cancel(waiting)  # nothing happens to those that have ended
+                return ExitStatus.CANCELLED
+            if run.message:
+                say(f"{run.config.kind}: {run.message}")
     return ExitStatus.DONE
 
 

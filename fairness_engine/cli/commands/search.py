@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
-from fairness_engine.runs.queue import run_in_foreground
+from fairness_engine.runs.queue import ForegroundWorker
 from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.results import ScanCounts
@@ -228,18 +228,23 @@ def make_config(assessed: Request, options: argparse.Namespace, kind: RunKind[An
 
 
 def run_one(
-    assessed: Request, config: RunConfig, options: argparse.Namespace, describe: Describe | None = None
+    assessed: Request,
+    config: RunConfig,
+    options: argparse.Namespace,
+    describe: Describe | None = None,
+    worker: ForegroundWorker | None = None,
 ) -> RunRecord:
     """Run to the end; an interrupt cancels and keeps what was found.
 
     Args:
         describe: makes the line of progress; ``None`` counts evaluations and finds.
+        worker: of several runs; this one's own, where none is given.
 
     Raises:
         RunError: data and model cannot be used; the sentence is the run's.
     """
     store = assessed.store
-    run = follow(store, store.create_run(config), options, describe)
+    run = follow(store, store.create_run(config), options, describe, worker=worker)
     if run.state is RunState.FAILED:
         raise RunError(run.message or "The run failed; its log may say why.")
     if run.state is RunState.CRASHED:
@@ -252,15 +257,23 @@ def run_one(
 
 
 def follow(
-    store: RunStore, run_id: str, options: argparse.Namespace, describe: Describe | None = None, *, is_own: bool = True
+    store: RunStore,
+    run_id: str,
+    options: argparse.Namespace,
+    describe: Describe | None = None,
+    *,
+    is_own: bool = True,
+    worker: ForegroundWorker | None = None,
 ) -> RunRecord:
     """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it, if it is
     this command's own.
     """
-    with interrupts_noted() as interrupts:
+    with interrupts_noted() as interrupts, contextlib.ExitStack() as opened:
         display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
         store.patience.is_over = lambda: bool(interrupts)
-        return run_in_foreground(store, run_id, display, lambda: bool(interrupts), is_own=is_own)
+        if worker is None:
+            worker = opened.enter_context(contextlib.closing(ForegroundWorker(store)))
+        return worker.run(run_id, display, lambda: bool(interrupts), is_own=is_own)
 
 
 def _notes(results: Mapping[str, Any]) -> list[str]:
@@ -268,7 +281,7 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
     return list(results.get("notes", {}).get("notes", ()))
 
 
-@contextmanager
+@contextlib.contextmanager
 def interrupts_noted() -> Iterator[list[int]]:
     """Collects interrupts instead of raising them; the run ends in its own way then."""
     received: list[int] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,7 @@ class ModelSession:
         picked, group: pairs and the rule set that a person picked for a retraining.
         surrogate: the tree that diversity is measured by, where an earlier run learned it.
         of_people: where the rows of this are rows of roles (see ``in_roles``): the same for rows of people.
+        found: what is the same for all runs on what was opened, by name, once one has found it.
     """
 
     dataset: Dataset
@@ -70,6 +71,7 @@ class ModelSession:
     group: RuleGroup | None = None
     surrogate: Surrogate | None = None
     of_people: ModelSession | None = None
+    found: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def domain(self) -> Domain:
@@ -266,7 +268,11 @@ class ModelSession:
 
         if self.of_people is not None:
             return self.of_people.plausibility.of_rows(self.of_people.domain.spelled)
-        return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(SEED))
+        if "plausibility" not in self.found:
+            learnt = Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(SEED))
+            self.found["plausibility"] = learnt
+        known: Plausibility = self.found["plausibility"]
+        return known
 
     def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run.
@@ -285,9 +291,12 @@ class ModelSession:
         from fairness_engine.models.fit.reading import assess_reading
         from fairness_engine.models.model import measure_rows_per_second
 
-        speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
-        found = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True)
-        return replace(found, ways=())  # for the Model page, where they can be chosen
+        if "reading" not in self.found:
+            speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
+            found = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True)
+            self.found["reading"] = replace(found, ways=())  # for the Model page, where they can be chosen
+        known: Reading = self.found["reading"]
+        return known
 
     def scores(self, rows: Any) -> dict[str, Any]:
         """Scores and decisions of rows of the engine.

@@ -270,7 +270,9 @@ class ForegroundWorker:
 
     def _name(self, run_id: str) -> bool:
         """Have the worker that is there go on with a run; whether there is one."""
-        if self._names is None or self._process is None or self._process.poll() is not None:
+        if self._names is None or self._process is None:
+            return False
+        if process_start_time(self._process.pid) is None or not _is_there(self._names):
             return False
         try:
             self._names.sendall(f"{run_id}\n".encode())
@@ -282,7 +284,7 @@ class ForegroundWorker:
     def _pause(self, is_ours: bool) -> None:
         """Wait for the next look at a run: until its worker is done with it, a tenth of a second at most."""
         names = self._names if is_ours else None  # else another program started it
-        if names is None or (is_ready(names.fileno(), _FOREGROUND_POLL_SECONDS) and not _has_said(names)):
+        if names is None or (is_ready(names.fileno(), _FOREGROUND_POLL_SECONDS) and not _is_there(names)):
             time.sleep(_FOREGROUND_POLL_SECONDS)
 
     def close(self) -> None:
@@ -312,11 +314,16 @@ def run_in_foreground(
         return worker.run(run_id, on_change, is_cancelled)
 
 
-def _has_said(names: socket.socket) -> bool:
-    """Take what a worker says; false where it has gone."""
-    with contextlib.suppress(OSError):
-        return bool(names.recv(_SAID_BYTES))
-    return False
+def _is_there(names: socket.socket) -> bool:
+    """Take what a worker says, a line after each run; false where it has gone."""
+    with contextlib.suppress(BlockingIOError):
+        try:
+            while names.recv(_SAID_BYTES, socket.MSG_DONTWAIT):
+                pass
+        except ConnectionError:
+            return False
+        return False
+    return True
 
 
 def _shown(run: RunRecord) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,10 @@ _MAX_NAMED = 5
 _MAX_REASON = 150
 _RUN_SILENCE_SECONDS = 3600.0
 _MAX_RUN_BYTES = 500_000_000
-_PROGRESS = '{"event": "Progress"'
+_PROGRESS = '{"event":"Progress"'
+"""How ``events.to_line`` begins what tells how a run goes."""
+_IDLE_SECONDS = 60.0
+"""How long what one run of a comparison opened waits for the next."""
 _MAX_PROCESSES = 2
 """Model's processes that one process of the cluster keeps: of the run at work, and of one before or beside it."""
 
@@ -50,7 +53,9 @@ class HeldFiles:
         depot: where the files are.
         loops, libraries: as ``ModelProcess`` takes them.
         versions: what is installed where the run began; another arithmetic could decide otherwise.
-        run: for which run; another's are opened by themselves, so that each can be ended alone.
+        run: for which run.
+        comparison: of which that is one; empty for a run of its own. What one run of a comparison opened is there for
+            the next, and for no run of anything else.
     """
 
     files: dict[str, tuple[str, str]]
@@ -60,11 +65,17 @@ class HeldFiles:
     libraries: tuple[str, ...]
     versions: dict[str, str]
     run: str
+    comparison: str = ""
 
     @cached_property
     def key(self) -> str:
         """The same for the same files of a run, opened in the same way."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def opened(self) -> str:
+        """The same for all who may share what one of them opened."""
+        return replace(self, run="").key if self.comparison else self.key
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,25 @@ class Answer:
     protections: dict[str, bool] = field(default_factory=dict)
 
 
+@dataclass
+class _Opened:
+    """A model's process that has opened something.
+
+    Args:
+        process: it.
+        run: key of the run that it is for; empty while it waits for the next run of a comparison.
+        is_working: it is asked something.
+        is_spent: it was told to cancel, and would do nothing else.
+        n_waits: how often it has begun to wait.
+    """
+
+    process: ModelProcess
+    run: str
+    is_working: bool = False
+    is_spent: bool = False
+    n_waits: int = 0
+
+
 class BlockHost:
     """The model's processes of one process of the cluster.
 
@@ -97,21 +127,22 @@ class BlockHost:
     def __init__(self, folder: Path, name: str = "here") -> None:
         self._folder = folder
         self._name = name
-        self._processes: OrderedDict[str, ModelProcess] = OrderedDict()
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._guard = threading.Lock()
         self._is_working = threading.Lock()
 
     def answer(self, held: HeldFiles, ask: str) -> Answer:
         """Have a block answered; one at a time."""
         with self._is_working:
             try:
-                process = self._process(held)
+                opened = self._open(held)
             except (EvenhandError, OSError) as error:
                 return self._unable(held, error)
             try:
-                request = process.send("block", **json.loads(ask))
-                return Answer(reply=self._reply(process, request))
+                request = opened.process.send("block", **json.loads(ask))
+                return Answer(reply=self._reply(opened.process, request))
             except EvenhandError as error:  # what the model says of its rows is a reply, and no error here
-                self.forget(held.key)
+                self._end(held)
                 return Answer(why=str(error))
 
     def work(self, held: HeldFiles, ask: str, tell: Callable[[str], None]) -> Answer:
@@ -123,23 +154,27 @@ class BlockHost:
         """
         with self._is_working:
             try:
-                process = self._process(held)
+                opened = self._open(held)
             except (ProcessError, RunError, OSError) as error:
                 return self._unable(held, error)
             except EvenhandError as error:  # it says what is wrong with the files
                 return Answer(json.dumps({"reply": 0, **failure(error)}))
+            process = opened.process
+            opened.is_working = True
             try:
                 lines = self._lines(process, process.send("run", **json.loads(ask)), tell)
                 return Answer("\n".join(lines), protections=process.protections)
             except ProcessError as error:
-                self.forget(held.key)
+                self._end(held)
                 return Answer(why=str(error))
             except EvenhandError as error:
                 return Answer(json.dumps({"reply": 0, **failure(error)}))
+            finally:
+                opened.is_working = False
 
     def _unable(self, held: HeldFiles, error: Exception) -> Answer:
         """The files are not open here, which says nothing about them: a disk is full, or other versions installed."""
-        self.forget(held.key)
+        self._end(held)
         why = str(error)
         if isinstance(error, OSError):
             why = f"A process of the cluster must be able to keep files, got: {one_sentence(why, _MAX_REASON)}"
@@ -147,36 +182,71 @@ class BlockHost:
 
     def cancel(self, key: str) -> None:
         """Let a whole run end with what it has."""
-        process = self._processes.get(key)
-        if process is not None:
-            process.tell('{"do": "cancel"}')
+        for opened in self._of(key):
+            opened.is_spent = True
+            opened.process.tell('{"do": "cancel"}')
 
     def is_ready(self, held: HeldFiles) -> bool:
         """Open the files, if they are not; whether they could be. What is wrong with them is said to who asks."""
         with self._is_working:
             try:
-                self._process(held)
+                self._open(held)
             except (EvenhandError, OSError):
-                self.forget(held.key)
+                self._end(held)
                 return False
             return True
 
     def forget(self, key: str) -> None:
-        """End the process that holds some files, whatever it is doing."""
-        process = self._processes.pop(key, None)
-        if process is not None:
-            process.kill()
-            process.close()
+        """A run is over: end the process that is for it, whatever that is doing, or let it wait a while for the next
+        run of the comparison.
+        """
+        for name, opened in list(self._opened.items()):
+            if opened.run != key:
+                continue
+            if name == key or opened.is_working or opened.is_spent:
+                self._end_named(name)
+                continue
+            with self._guard:
+                opened.run = ""
+                opened.n_waits += 1
+            waiting = threading.Timer(_IDLE_SECONDS, self._end_idle, (name, opened.n_waits))
+            waiting.daemon = True
+            waiting.start()
 
-    def _process(self, held: HeldFiles) -> ModelProcess:
-        process = self._processes.get(held.key)
-        if process is not None and process.is_alive:
-            self._processes.move_to_end(held.key)
-            return process
-        self.forget(held.key)
+    def _of(self, key: str) -> list[_Opened]:
+        return [opened for opened in list(self._opened.values()) if opened.run == key]
+
+    def _end_idle(self, name: str, n_waits: int) -> None:
+        """End what has waited in vain."""
+        with self._guard:
+            opened = self._opened.get(name)
+            if opened is None or opened.run or opened.n_waits != n_waits:
+                return
+            del self._opened[name]
+        opened.process.close()
+
+    def _end(self, held: HeldFiles) -> None:
+        self._end_named(held.opened)
+
+    def _end_named(self, name: str) -> None:
+        with self._guard:
+            opened = self._opened.pop(name, None)
+        if opened is not None:
+            opened.process.kill()
+            opened.process.close()
+
+    def _open(self, held: HeldFiles) -> _Opened:
+        """What holds the files, for a run of these."""
+        with self._guard:
+            opened = self._opened.get(held.opened)
+            if opened is not None and opened.process.is_alive and not opened.is_spent:
+                opened.run = held.key
+                self._opened.move_to_end(held.opened)
+                return opened
+        self._end(held)
         _check_versions(held.versions)
-        while len(self._processes) >= _MAX_PROCESSES:
-            self.forget(next(iter(self._processes)))
+        while len(self._opened) >= _MAX_PROCESSES:
+            self._end_named(next(iter(self._opened)))
         self._folder.mkdir(parents=True, exist_ok=True)
         depot = Depot(held.depot)
         paths = {role: depot.fetch(sha256, self._folder / "files") for role, (sha256, _) in held.files.items()}
@@ -186,11 +256,12 @@ class BlockHost:
         process = ModelProcess(
             self._folder, list(paths.values()), self._folder / "model.log", loops=loops, libraries=held.libraries
         )
-        self._processes[held.key] = process
+        opened = _Opened(process, held.key)
+        self._opened[held.opened] = opened
         process.greet()
         files = {role: {"path": str(path), "name": held.files[role][1]} for role, path in paths.items()}
         process.ask("open", _OPEN_SECONDS, **{"model": None, **files}, **held.request)
-        return process
+        return opened
 
     def _reply(self, process: ModelProcess, request: int) -> str:
         deadline = time.monotonic() + _BLOCK_SECONDS

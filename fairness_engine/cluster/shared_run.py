@@ -73,6 +73,7 @@ class SharedRun:
             tuple(store.libraries(run.config.model_id)) if run.config.model_id else (),
             dict(installed_versions()),
             run.id,
+            run.config.comparison or "",
         )
         self._tell = tell
         self._written: dict[str, Any] = {}

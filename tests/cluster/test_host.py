@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fairness_engine.arrays import pack_columns, unpack_columns
-from fairness_engine.cluster.host import BlockHost, HeldFiles
+from fairness_engine.cluster.host import Answer, BlockHost, HeldFiles
 from fairness_engine.data.schema import Schema
+from fairness_engine.events import Progress, from_line
 from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.model_process.starting.compiled_loops import Loops
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import kinds
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import installed_versions
 from fairness_engine.store.store import RunStore
-from worker_cases import DATA, ROOT, SCHEMA, SCOPE
+from worker_cases import DATA, ENDLESS, ROOT, SCHEMA, SCOPE, model_processes, wait_for
 
 FOREST = ROOT / "sample_models" / "census_income_forest.skops"
 REQUEST = {"schema": Schema.read(SCHEMA).to_json(), "scope": SCOPE.to_json(), "unsafe_formats": False}
@@ -91,3 +96,90 @@ def test_a_process_that_cannot_keep_files_is_not_to_answer(held: HeldFiles, tmp_
     assert (answer.reply, answer.unable) == ("", "tcp://there:1")
     assert "must be able to keep files, got: " in answer.why
     assert host.work(held, "{}", lambda _: None).unable == "tcp://there:1"
+
+
+# --- runs of a comparison ------------------------------------------------------------------------
+
+
+def a_run(**changes: Any) -> str:
+    values = {"technique": "random", "budget": Budget(2_000), "scope": SCOPE, **changes}
+    return json.dumps({"config": kinds.SEARCH.config("data", "model", Schema.read(SCHEMA), **values).to_json()})
+
+
+def of_comparison(held: HeldFiles, *runs: str) -> list[HeldFiles]:
+    return [replace(held, run=run, comparison="of several", loops=(*held.loops, str(Loops.SEARCHES))) for run in runs]
+
+
+def findings(answer: Answer) -> list[str]:
+    assert not answer.why
+    lines = answer.reply.split("\n")
+    assert json.loads(lines[-1]).keys() == {"reply", "learned"}
+    return [line for line in lines if '"PairsFound"' in line]
+
+
+def opened(host: BlockHost, tmp_path: Path) -> list[int]:
+    return model_processes(tmp_path / "worker")
+
+
+def test_runs_of_a_comparison_find_the_files_open(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+    alone = findings(host.work(replace(held, run="alone"), a_run(seed=2), lambda _: None))
+    host.forget(replace(held, run="alone").key)
+    assert not opened(host, tmp_path)
+    processes = []
+    for each in of_comparison(held, "first", "second", "third"):
+        assert findings(host.work(each, a_run(seed=2), lambda _: None)) == alone
+        host.forget(each.key)
+        processes.append(opened(host, tmp_path))
+    assert len(processes[0]) == 1
+    assert processes[0] == processes[1] == processes[2]
+    (other,) = of_comparison(held, "first")
+    assert findings(host.work(replace(other, comparison="another"), a_run(seed=2), lambda _: None)) == alone
+    assert len(opened(host, tmp_path)) == 2
+
+
+def test_a_run_that_is_over_does_not_end_the_next_one(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+    first, second = of_comparison(held, "first", "second")
+    host.work(first, a_run(), lambda _: None)
+    assert host.is_ready(second)
+    host.forget(first.key)
+    host.cancel(first.key)
+    assert findings(host.work(second, a_run(), lambda _: None))
+    assert len(opened(host, tmp_path)) == 1
+
+
+def test_a_run_that_is_given_up_ends_its_process(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+    (endless,) = of_comparison(held, "endless")
+    asked_for = a_run(technique="aequitas", budget=ENDLESS)
+    answers: list[Answer] = []
+    told: list[str] = []
+    working = threading.Thread(target=lambda: answers.append(host.work(endless, asked_for, told.append)), daemon=True)
+    working.start()
+    wait_for(lambda: bool(told or answers))
+    assert not answers
+    assert isinstance(from_line(told[0]), Progress)
+    host.forget(endless.key)
+    working.join(60.0)
+    assert "ended before its work was done" in answers[0].why
+    assert not opened(host, tmp_path)
+
+
+def test_a_process_that_was_told_to_cancel_works_nothing_else(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+    first, second = of_comparison(held, "first", "second")
+    host.work(first, a_run(), lambda _: None)
+    host.cancel(first.key)
+    host.forget(first.key)
+    assert not opened(host, tmp_path)
+    host.work(first, a_run(), lambda _: None)
+    host.cancel(first.key)
+    assert findings(host.work(second, a_run(), lambda _: None))
+
+
+def test_what_waits_for_no_run_is_closed(
+    host: BlockHost, held: HeldFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairness_engine.cluster.host._IDLE_SECONDS", 0.1)
+    (only,) = of_comparison(held, "only")
+    host.work(only, a_run(), lambda _: None)
+    assert len(opened(host, tmp_path)) == 1
+    host.forget(only.key)
+    wait_for(lambda: not opened(host, tmp_path))

@@ -155,8 +155,10 @@ def test_a_run_of_a_comparison_goes_to_one_process_whole(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
-    ended = run(store, slow_search(store, comparison="both"))
+    phases = set()
+    ended = run(store, slow_search(store, comparison="both"), lambda at_work: phases.add(at_work.phase))
     assert ended.state is RunState.FINISHED, ended.message
+    assert any("on the cluster: " in str(phase) for phase in phases), phases
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert counts.n_done == 1

@@ -16,7 +16,7 @@ from fairness_engine.errors import ProcessError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue, worker
-from fairness_engine.runs.kept_model import KeptModel
+from fairness_engine.runs.kept_model import KeptModel, how_opened
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
@@ -56,9 +56,11 @@ def has_left(pid: int | None) -> bool:
     return pid is not None and process_start_time(pid) is None
 
 
-def test_all_techniques_find_in_one_process_what_they_find_in_their_own(store: RunStore, kept: KeptModel) -> None:
+def test_all_runs_find_in_one_process_what_they_find_in_their_own(store: RunStore, kept: KeptModel) -> None:
     configs = [small(store, technique=name, seed=seed) for name in TECHNIQUES for seed in (1, 2)]
-    configs.append(small(store, kind="estimate", technique="", n_samples=2_000))
+    of_kinds = ({"kind": "estimate", "n_samples": 2_000}, {"kind": "certify", "settings": {"max_boxes": 300}})
+    configs += [small(store, technique="", **of_kind) for of_kind in of_kinds]
+    configs += [small(store, technique="", kind=kind, settings={}) for kind in ("rules", "figures", "proxies")]
     alone = [result_hash(store, work(store, config)) for config in configs]
     processes = set()
     for config, found in zip(configs, alone, strict=True):
@@ -66,10 +68,9 @@ def test_all_techniques_find_in_one_process_what_they_find_in_their_own(store: R
         assert run.state is RunState.FINISHED
         assert result_hash(store, run) == found, config.technique
         assert store.results(run.id)["protections"]["files"]
-        processes.add(tuple(model_processes(store.workspace)))
-    assert len(processes) == 1
-    (process,) = processes
-    assert len(process) == 1
+        (process,) = model_processes(store.workspace)
+        processes.add((process, how_opened(config)["needs_variants"]))
+    assert len(processes) == 2, "one for runs that compare variants, one for others"
     again = [result_hash(store, work(store, config, kept)) for config in reversed(configs)]
     assert again[::-1] == alone, "whatever was worked before"
     kept.close()

@@ -15,12 +15,12 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Decisions, Scores, Summary, Target
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN, results_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 

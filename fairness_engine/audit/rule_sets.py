@@ -29,9 +29,9 @@ from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Scores, Summary, TextScores
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore

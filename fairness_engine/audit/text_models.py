@@ -21,6 +21,7 @@ from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.measures.results import Share
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Summary, Target, TextScores
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
@@ -31,7 +32,6 @@ from fairness_engine.retraining.texts.groups import TextGroupMeter
 from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
 from fairness_engine.runs.kinds import RETRAIN, results_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore

@@ -23,11 +23,11 @@ from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Decisions
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.tested import TestedPeople
 from fairness_engine.runs.kinds import CERTIFY, kind_of, results_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.worker import work
 from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules

@@ -23,8 +23,8 @@ from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.database.transactions import PATIENCE_SECONDS, Patience
 from fairness_engine.store.environment import (
     DATA_VARIABLE,

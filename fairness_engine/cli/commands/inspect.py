@@ -19,10 +19,10 @@ from fairness_engine.errors import DataError, InputError, SettingError
 from fairness_engine.measures.plausibility.link_candidates import find_links
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.run_config import installed_versions
 
 INSPECT_KEYS = (

@@ -21,6 +21,7 @@ from fairness_engine.certification.partition.validation import check_space, stor
 from fairness_engine.errors import EvenhandError, RunError, cut
 from fairness_engine.groups.rule_sets.result import read_checked, read_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.models.formats import MAX_MODEL_BYTES
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.report.bundle.contents import (
@@ -36,7 +37,6 @@ from fairness_engine.report.bundle.run_content import PartEntry, put_run
 from fairness_engine.report.bundle.run_files import limit_of, rule_set_lines
 from fairness_engine.report.bundle.tables import Batch, PeopleTables, pair_numbers
 from fairness_engine.runs.kinds import kind_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, asked_attributes, stored_rules

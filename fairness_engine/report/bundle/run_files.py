@@ -19,6 +19,7 @@ from fairness_engine.data.table import Table
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.report.bundle.contents import (
     PAIRS_CSV,
@@ -33,7 +34,6 @@ from fairness_engine.report.bundle.people import PeopleOfData, tells_people
 from fairness_engine.report.bundle.run_content import RunContent, run_content
 from fairness_engine.report.bundle.tables import Batch, PeopleTables
 from fairness_engine.runs.kinds import kind_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.runs.writers.pairs_csv import BATCH, case_ids
 from fairness_engine.runs.writers.proofs import TREE_FILE, stored_tree, stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules

@@ -17,9 +17,9 @@ from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import export_text
 from fairness_engine.errors import SettingError
+from fairness_engine.model_process.tables import read_stored
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import results_of
-from fairness_engine.runs.tables import read_stored
 from fairness_engine.store.store import RunStore
 from fairness_engine.store.whole_files import exported_file
 

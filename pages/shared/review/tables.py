@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.data.table import Table
     from fairness_engine.data.texts import Texts
-    from fairness_engine.runs.tables import Reading
+    from fairness_engine.model_process.tables import Reading
     from fairness_engine.store.records import StoredFile
 
 MAX_SMALL_BYTES = 2_000_000
@@ -121,7 +121,7 @@ def forget() -> None:
 
 def _read(file: StoredFile) -> Reading:
     from fairness_engine.data.table import read_table
-    from fairness_engine.runs.tables import Reading, read_apart
+    from fairness_engine.model_process.tables import Reading, read_apart
 
     if _is_small(file):
         return Reading(read_table(file.path, file.name))
@@ -136,7 +136,7 @@ def _read(file: StoredFile) -> Reading:
 
 
 def _is_small(file: StoredFile) -> bool:
-    from fairness_engine.runs.tables import is_parquet
+    from fairness_engine.model_process.tables import is_parquet
 
     if file.n_bytes > MAX_SMALL_BYTES:
         return False

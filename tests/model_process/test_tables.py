@@ -15,8 +15,8 @@ import pytest
 from fairness_engine.data.inference import infer_schema, why_left_out
 from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError, SchemaError
-from fairness_engine.runs import tables
-from fairness_engine.runs.tables import read_apart, read_stored
+from fairness_engine.model_process import tables
+from fairness_engine.model_process.tables import read_apart, read_stored
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.store import RunStore
 

@@ -363,13 +363,12 @@ def _named_runs(is_told_to_end: Callable[[], bool]) -> Iterator[str]:
     before each they are told that the last one has ended.
     """
     unread = b""
-    while _says_done() and not is_told_to_end():
-        while b"\n" not in unread and not is_told_to_end():
-            if is_ready(0, _CANCEL_POLL_SECONDS):
-                read = os.read(0, _MAX_NAMED_BYTES)
-                if not read:
-                    return
-                unread += read
+    while _says_done():
+        while b"\n" not in unread:
+            read = os.read(0, _MAX_NAMED_BYTES) if is_ready(0, _CANCEL_POLL_SECONDS) else None
+            if read == b"" or is_told_to_end():
+                return
+            unread += read or b""
         line, _, unread = unread.partition(b"\n")
         yield line.decode()
 

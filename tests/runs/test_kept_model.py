@@ -211,3 +211,14 @@ def test_a_run_that_is_left_goes_on(store: RunStore) -> None:
     wait_for(lambda: queue.refresh(store, run_id).state is RunState.CANCELLED)
     pid = store.run(run_id).worker_pid
     wait_for(lambda: has_left(pid))
+
+
+def test_a_worker_that_waits_for_a_run_ends_when_it_is_told_to(store: RunStore) -> None:
+    with closing(queue.ForegroundWorker(store)) as works:
+        run = works.run(store.create_run(small(store)), lambda _: None)
+        assert run.worker_pid is not None
+        os.kill(run.worker_pid, signal.SIGTERM)
+        wait_for(lambda: has_left(run.worker_pid))
+        assert [folder.name for folder in (store.workspace / "runs").iterdir()] == [run.id]
+        after = works.run(store.create_run(small(store)), lambda _: None)
+    assert after.state is RunState.FINISHED, after.message

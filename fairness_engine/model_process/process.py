@@ -333,9 +333,10 @@ class _Log:
 
     def turn_to(self, path: Path | None) -> None:
         """Append what comes from now on to another log."""
-        with self._lock:
+        with self._lock, contextlib.suppress(OSError):  # the disk may be full
             self._path = path or Path(os.devnull)
             self._left = MAX_LOG_BYTES
+            self._path.open("ab").close()  # it is there, whether or not anything is said
 
     def _drain(self) -> None:
         with contextlib.suppress(OSError, ValueError):

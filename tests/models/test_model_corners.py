@@ -70,6 +70,18 @@ def test_the_compiled_walk_is_the_written_one():
     assert np.array_equal(written, sums.add_to(np.zeros((2 * N_LANES, 2)), ROWS[: 2 * N_LANES]))
 
 
+@pytest.mark.parametrize("n_rows", [0, 1, 2047, 2048, 2049, 5001])
+def test_many_rows_reach_the_leaves_that_each_alone_does(n_rows: int):
+    forest = RandomForestClassifier(7, max_depth=6, random_state=0).fit(ROWS, LABELS)
+    trees = [member.tree_ for member in forest.estimators_]
+    sums = TreeSums(trees, [tree.value[:, 0] for tree in trees], 4)
+    rows = np.random.default_rng(1).integers(0, 10, (n_rows, 4)).astype(np.float64)
+    found = sums.add_to(np.zeros((n_rows, 2)), rows)
+    assert found.shape == (n_rows, 2)
+    if n_rows:
+        assert np.array_equal(found / 7, forest.predict_proba(rows))
+
+
 def test_support_vectors_near_the_boundary_are_decided_by_libsvm():
     from sklearn.svm import SVC
 

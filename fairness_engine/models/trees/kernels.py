@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 
 N_LANES = 16
+_BLOCK_ROWS = 2048
+"""Rows that go through all trees before the next ones do: they and their sums stay in a core's own cache."""
 
 _LANES = np.uint64(N_LANES)
 _ZERO = np.uint32(0)
@@ -33,24 +35,27 @@ def add_leaf_values(inputs, n_features, roots, links, limits, values, sums):  # 
     """
     nodes = np.empty(N_LANES, np.uint32)
     width = np.uint64(n_features)
-    for t in range(len(roots)):
-        for first in range(0, len(sums), N_LANES):
-            nodes[:] = roots[t]
-            row = np.uint64(first) * width
-            moved = _ONE
-            while moved != _ZERO:
-                moved = _ZERO
+    for begin in range(0, len(sums), _BLOCK_ROWS):
+        end = min(begin + _BLOCK_ROWS, len(sums))
+        for t in range(len(roots)):
+            for first in range(begin, end, N_LANES):
+                nodes[:] = roots[t]
+                row = np.uint64(first) * width
+                moved = _ONE
+                while moved != _ZERO:
+                    moved = _ZERO
+                    for lane in range(N_LANES):
+                        node = nodes[lane]
+                        at = np.uint64(node) * _NODE_SIZE
+                        feature = np.uint64(links[at])
+                        value = inputs[row + np.uint64(lane) * width + feature]
+                        is_left = np.uint64(value <= limits[at + np.uint64(1)])
+                        child = links[at + _RIGHT - is_left]
+                        moved |= child ^ node
+                        nodes[lane] = child
                 for lane in range(N_LANES):
-                    node = nodes[lane]
-                    at = np.uint64(node) * _NODE_SIZE
-                    feature = np.uint64(links[at])
-                    is_left = np.uint64(inputs[row + np.uint64(lane) * width + feature] <= limits[at + np.uint64(1)])
-                    child = links[at + _RIGHT - is_left]
-                    moved |= child ^ node
-                    nodes[lane] = child
-            for lane in range(N_LANES):
-                for k in range(sums.shape[1]):
-                    sums[first + lane, k] += values[nodes[lane], k]
+                    for k in range(sums.shape[1]):
+                        sums[first + lane, k] += values[nodes[lane], k]
 
 
 def warm_up() -> None:

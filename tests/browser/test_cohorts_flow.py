@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from driver import AppServer
+from driver import AppServer, OpenPage
 from playwright.sync_api import expect
 
 import run_cases
-from conftest import OpenPage
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import re
 
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
-from conftest import OpenPage
 from fairness_engine.store.store import RunStore
 from findings_cases import review_of
 

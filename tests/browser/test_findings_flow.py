@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
-from conftest import OpenPage
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore
 

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import OpenPage
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.table import read_table
 from fairness_engine.model_process.pool import Evaluator

@@ -8,10 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import BrowserContext, expect
 
-from conftest import OpenPage
 from fairness_engine.store.store import RunStore
 from findings_cases import assessed
 

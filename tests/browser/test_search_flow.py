@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 import run_cases
-from conftest import OpenPage
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import queue

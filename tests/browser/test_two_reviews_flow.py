@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from driver import AppServer
+from driver import AppServer, OpenPage
 from playwright.sync_api import expect
 
-from conftest import OpenPage
 from two_reviews_cases import both_assessed
 
 pytestmark = pytest.mark.browser

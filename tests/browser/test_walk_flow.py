@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from driver import ROOT, AppPage, AppServer
+from driver import ROOT, AppPage, AppServer, OpenPage
 from playwright.sync_api import BrowserContext, expect
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
@@ -26,7 +26,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from test_prepare_flow import new_review, open_review
 
-from conftest import OpenPage
 from fairness_engine.data.catalogue import find_sample
 
 pytestmark = pytest.mark.browser

@@ -138,12 +138,15 @@ class BlockHost:
                 opened = self._open(held)
             except (EvenhandError, OSError) as error:
                 return self._unable(held, error)
+            opened.is_working = True
             try:
                 request = opened.process.send("block", **json.loads(ask))
                 return Answer(reply=self._reply(opened.process, request))
             except EvenhandError as error:  # what the model says of its rows is a reply, and no error here
                 self._end(held)
                 return Answer(why=str(error))
+            finally:
+                opened.is_working = False
 
     def work(self, held: HeldFiles, ask: str, tell: Callable[[str], None]) -> Answer:
         """Have a whole run worked.
@@ -182,9 +185,10 @@ class BlockHost:
 
     def cancel(self, key: str) -> None:
         """Let a whole run end with what it has."""
-        for opened in self._of(key):
-            opened.is_spent = True
-            opened.process.tell('{"do": "cancel"}')
+        for opened in list(self._opened.values()):
+            if opened.run == key:
+                opened.is_spent = True
+                opened.process.tell('{"do": "cancel"}')
 
     def is_ready(self, held: HeldFiles) -> bool:
         """Open the files, if they are not; whether they could be. What is wrong with them is said to who asks."""
@@ -200,21 +204,24 @@ class BlockHost:
         """A run is over: end the process that is for it, whatever that is doing, or let it wait a while for the next
         run of the comparison.
         """
-        for name, opened in list(self._opened.items()):
-            if opened.run != key:
-                continue
-            if name == key or opened.is_working or opened.is_spent:
-                self._end_named(name)
-                continue
-            with self._guard:
-                opened.run = ""
-                opened.n_waits += 1
-            waiting = threading.Timer(_IDLE_SECONDS, self._end_idle, (name, opened.n_waits))
-            waiting.daemon = True
-            waiting.start()
+        spent = []
+        with self._guard:  # else the next run may have begun with it meanwhile
+            for name, opened in self._opened.items():
+                if opened.run != key:
+                    continue
+                if name == key or opened.is_working or opened.is_spent:
+                    spent.append(name)
+                else:
+                    self._let_wait(name, opened)
+        for name in spent:
+            self._end_named(name)
 
-    def _of(self, key: str) -> list[_Opened]:
-        return [opened for opened in list(self._opened.values()) if opened.run == key]
+    def _let_wait(self, name: str, opened: _Opened) -> None:
+        opened.run = ""
+        opened.n_waits += 1
+        waiting = threading.Timer(_IDLE_SECONDS, self._end_idle, (name, opened.n_waits))
+        waiting.daemon = True
+        waiting.start()
 
     def _end_idle(self, name: str, n_waits: int) -> None:
         """End what has waited in vain."""

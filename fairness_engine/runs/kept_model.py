@@ -5,7 +5,6 @@ than many a search.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from fairness_engine.model_process.process import ModelProcess
@@ -68,5 +67,5 @@ def how_opened(config: RunConfig) -> dict[str, Any]:
 
 
 def _opened(config: RunConfig) -> str:
-    asked: Mapping[str, Any] = how_opened(config)
-    return json.dumps([config.comparison, config.data_id, config.model_id, config.text_column, asked], sort_keys=True)
+    files = [config.comparison, config.data_id, config.model_id, config.text_column]
+    return json.dumps([*files, how_opened(config)], sort_keys=True)

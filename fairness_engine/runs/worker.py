@@ -63,9 +63,7 @@ class Worker:
         kept: what a run before may have left open, and this one may leave.
     """
 
-    def __init__(
-        self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool], kept: KeptModel | None = None
-    ) -> None:
+    def __init__(self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool], kept: KeptModel) -> None:
         self._store = store
         self._run = run
         self._kind = kind_of(run.config)
@@ -135,7 +133,7 @@ class Worker:
             return RunState.CANCELLED
         if self._is_whole_elsewhere():
             return self._work_elsewhere(data, model)
-        process = self._kept.take(config) if self._kept is not None else None
+        process = self._kept.take(config)
         is_open = process is not None
         if process is None:
             process = self._start_process(data, model)
@@ -156,11 +154,11 @@ class Worker:
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
                 self._conclude()
-                is_kept = self._kept is not None and self._cancelled_at is None
+                is_kept = self._cancelled_at is None
         finally:
             if self._sharing is not None:
                 self._sharing.close()
-            if self._kept is not None and is_kept:
+            if is_kept:
                 self._kept.keep(process, config)
             else:
                 process.close()
@@ -337,16 +335,21 @@ class Worker:
 def work(
     store: RunStore, run_id: str, is_told_to_end: Callable[[], bool], kept: KeptModel | None = None
 ) -> RunState | None:
-    """Claim a run and work it to its end; ``None`` when someone else has it."""
+    """Claim a run and work it to its end; ``None`` when someone else has it.
+
+    Args:
+        store, run_id, is_told_to_end, kept: as ``Worker`` takes them; nothing stays open where nothing is to keep it.
+    """
     pid = os.getpid()
     if not store.claim(run_id, host_name(), pid, process_start_time(pid) or ""):
         return None
-    try:
-        worker = Worker(store, store.run(run_id), is_told_to_end, kept)
-    except EvenhandError as error:  # its question was changed since it was asked
-        store.finish(run_id, RunState.FAILED, message=str(error))
-        return RunState.FAILED
-    return worker.work()
+    with contextlib.closing(KeptModel()) as own:
+        try:
+            worker = Worker(store, store.run(run_id), is_told_to_end, own if kept is None else kept)
+        except EvenhandError as error:  # its question was changed since it was asked
+            store.finish(run_id, RunState.FAILED, message=str(error))
+            return RunState.FAILED
+        return worker.work()
 
 
 def _log_to(store: RunStore, run_id: str) -> None:

@@ -395,6 +395,8 @@ def warm_up() -> None:
     states = np.full(4, EMPTY, dtype=np.int8)
     find_slots(keys, table, states, indices, True)
     rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
+    kept = (np.zeros((2, 2, 2)), np.zeros((4, 2), dtype=np.int64))
+    keep_every(rows, indices, indices > 0, 0, 0, False, 1, *kept, 0)
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
         extremes(margins, 2)
     sets = np.zeros((1, 2), dtype=np.int64)

@@ -8,22 +8,27 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairness_engine.audit.result_hash import result_hash
+from fairness_engine.clock import Clock
 from fairness_engine.errors import ProcessError
+from fairness_engine.events import Event
+from fairness_engine.model_process.session import open_all
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue, worker
 from fairness_engine.runs.kept_model import KeptModel, how_opened
+from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
-from worker_cases import MODEL, ROOT, census_config, endless_config, model_processes, wait_for, wait_for_pairs
+from worker_cases import DATA, MODEL, ROOT, census_config, endless_config, model_processes, wait_for, wait_for_pairs
 
 COMPARISON = "of several"
 
@@ -76,6 +81,25 @@ def test_all_runs_find_in_one_process_what_they_find_in_their_own(store: RunStor
     kept.close()
     assert not model_processes(store.workspace)
     assert not list((store.workspace / "scratch").glob("*/*"))
+
+
+def test_what_runs_share_is_learnt_before_the_seconds_of_the_first_one_begin(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside its search it would slow that one alone, and *per second* would depend on which run came first."""
+    known = []
+
+    def begin(*asked: Any) -> Iterator[Event]:
+        known.append("plausibility" in session.found)
+        return run_search(*asked)
+
+    monkeypatch.setattr("fairness_engine.search.driver.run_search", begin)
+    for comparison in ("seeds", None):
+        config = census_config(store, comparison=comparison)
+        files = {"data": {"path": str(DATA), "name": DATA.name}, "model": {"path": str(MODEL), "name": MODEL.name}}
+        session = open_all({**files, **how_opened(config)})
+        assert list(session.run(config, Clock()))
+    assert known == [True, False]  # who waits for the first people of one run gets them sooner
 
 
 @pytest.mark.parametrize("changed", ["scope", "model", "data", "comparison"])

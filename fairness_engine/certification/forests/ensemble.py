@@ -169,6 +169,13 @@ class Ensemble:
     score: Score | None
     kind: str
 
+    def __post_init__(self) -> None:
+        """Numbers as the loops are compiled for."""
+        for name in ("values", "start", "below", "above"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        for name in ("first", "second"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.int64))
+
     @property
     def merges(self) -> int:
         """Which leaves may become one: 0 for none, as sums might round differently; 1 for equal ones; 2 for those that

@@ -182,8 +182,7 @@ def warm_up() -> None:
     probes = np.zeros((2, 2, 1))
     slopes(np.zeros(2), wide, np.ones(2), steps, one)
     slopes(probes[:, 0, 0], probes[:, 1:, 0], np.ones(2), steps, one)  # parts of one evaluation
-    for trends in (probes, probes[:, ::2]):
-        descend(rows, wide, wide, trends, 0.5, movable, one, np.zeros(1), one)
+    descend(rows, wide, wide, probes, 0.5, movable, one, np.zeros(1), one)
     weigh(wide, wide, 1e-6, wide.copy(), np.arange(2))
     columns, values = propose(rows, np.zeros((2, 3)), wide, movable, one, np.zeros(1), one)
     settle(rows, rows.copy(), wide, wide.copy(), flags, np.zeros(2, dtype=np.bool_), columns, values)

@@ -159,7 +159,7 @@ def descend(
         people_rows = people_rows[could]
         own = own[could]
         going = going[could]
-        trends = trends[:, could]
+        trends = trends.compress(could, axis=1)  # unlike an index, in the order that the loop is compiled for
         measured = oracle.measure(people_rows, None if before is None else before[could].__getitem__)
         people = ScoredPeople(people_rows, own, measured.scores)
         found.append(people[measured.is_discriminatory])
@@ -169,7 +169,7 @@ def descend(
         if iteration == max_iter or not len(misses) or not len(terrain.columns):
             break
         people = people[misses]
-        trends = trends[:, misses]
+        trends = trends.take(misses, axis=1)
         other = furthest(people)
         here, there = slopes(people.rows, people.own, other, people.scores)
         oracle.show(TakenSlopes(people.rows, people.own, other, here, there))
@@ -189,7 +189,7 @@ def descend(
         before = stood[~is_stuck]
         own = people.own[~is_stuck]
         going = going[misses][~is_stuck]
-        trends = trends[:, ~is_stuck]
+        trends = trends.compress(~is_stuck, axis=1)
         if not len(going):
             break
     return join(found)[np.argsort(np.concatenate(order), kind="stable")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,11 +25,14 @@ import skops.io
 
 from benchmarks.table import keep_sections, markdown
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+from fairness_engine.store.records import RunState
+from fairness_engine.store.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[1]
 _COPIES = 100
 _ALONE = "alone"
 _ONE_CORE = "alone on one core"
+_BROKEN_OFF = "a search that broke off"
 _RUNS: dict[str, list[str]] = {
     "search, random": ["search", "--technique", "random", "--max-evaluations", "1.2e7"],
     "search, MAFT": ["search", "--technique", "maft", "--max-evaluations", "3e6"],
@@ -61,11 +65,14 @@ def forest(copies: int, folder: Path) -> Path:
     return folder / "forest.skops"
 
 
-def _run(words: list[str], model: Path, folder: Path, way: str) -> tuple[float, dict[str, Any]]:
+def _run(
+    words: list[str], model: Path, folder: Path, way: str, breaks_off: float = 1.0
+) -> tuple[float, dict[str, Any]]:
     """How long the whole command takes, and what it says.
 
     Args:
         way: ``_ALONE``, ``_ONE_CORE``, or how many processes.
+        breaks_off: after which share of its evaluations its worker is killed.
     """
     sample = ROOT / "sample_data" / "census_income"
     command = [sys.executable, "-m", "fairness_engine", *words, "--data", f"{sample}.csv"]
@@ -78,11 +85,43 @@ def _run(words: list[str], model: Path, folder: Path, way: str) -> tuple[float, 
         (folder / "one-core").mkdir(exist_ok=True)
         environment["XDG_RUNTIME_DIR"] = str(folder / "one-core")  # a fork server that stands by has all cores
     began = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, cwd=ROOT, env=environment, **pipes) as started:
+        if breaks_off < 1:
+            _kill_worker(RunStore(folder / "workspace"), breaks_off)
+        said, why = started.communicate()
     seconds = time.perf_counter() - began
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return seconds, json.loads(done.stdout)
+    if breaks_off < 1:
+        return seconds, {}
+    if started.returncode:
+        raise SystemExit(why)
+    return seconds, json.loads(said)
+
+
+def _kill_worker(store: RunStore, share: float) -> None:
+    """Once so much of the search that is at work is done."""
+    while True:
+        time.sleep(0.1)
+        for run in store.runs():
+            most = run.config.budget.max_evaluations
+            if run.state is RunState.RUNNING and run.worker_pid and most and run.evaluations > share * most:
+                os.kill(run.worker_pid, signal.SIGKILL)
+                return
+
+
+def _broken_off(model: Path, folder: Path) -> str:
+    """A search whose worker is killed in the middle, begun again."""
+    words = _RUNS["search, random"]
+    seconds, whole = _run(words, model, folder, "2")
+    until, _ = _run(words, model, folder, "2", breaks_off=0.5)
+    after, again = _run(words, model, folder, "2")
+    kept = again["blocks"]
+    lines = [["whole", f"{seconds:.1f}", f"{whole['blocks']['done']:,}", ""]]
+    lines += [["until its worker was killed, half done", f"{until:.1f}", "", ""]]
+    lines += [["begun again", f"{after:.1f}", f"{kept['done']:,}", f"{kept['known']:,}"]]
+    same = "the same findings" if whole["result_hash"] == again["result_hash"] else "OTHER FINDINGS"
+    table = markdown(["search with 2", "s, the whole command", "blocks", "known"], lines)
+    return f"## {_BROKEN_OFF}\n`{' '.join(words)}`, {same}; single runs.\n\n{table}"
 
 
 def _section(title: str, ways: Sequence[str], model: Path, folder: Path, repeats: int) -> str:
@@ -127,6 +166,10 @@ def main() -> None:
                 section = _section(title, ways, model, folder, asked.repeats)
                 print(section, flush=True)
                 keep_sections("cluster", "What a cluster saves", [section])
+        if any(part in _BROKEN_OFF for part in asked.only.split(",")):
+            section = _broken_off(model, folder)
+            print(section, flush=True)
+            keep_sections("cluster", "What a cluster saves", [section])
 
 
 if __name__ == "__main__":

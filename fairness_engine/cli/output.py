@@ -102,6 +102,7 @@ def cluster_fields(store: RunStore, runs: Sequence[RunRecord]) -> dict[str, Any]
             "done": sum(each.n_done for each in counts),
             "repeated": sum(each.n_repeated for each in counts),
             "set_aside": sum(each.n_set_aside for each in counts),
+            "known": sum(each.n_known for each in counts),
         },
     }
 

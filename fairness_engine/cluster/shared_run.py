@@ -18,6 +18,7 @@ from typing import Any
 from fairness_engine.cluster.coordinator import Coordinator
 from fairness_engine.cluster.depot import Depot
 from fairness_engine.cluster.host import Answer, HeldFiles
+from fairness_engine.cluster.kept_blocks import KeptBlocks
 from fairness_engine.errors import EvenhandError, ProcessError, RunError, breach
 from fairness_engine.events import Progress, from_line
 from fairness_engine.model_process.starting.compiled_loops import Loops
@@ -45,6 +46,7 @@ class SharedRun:
         opened: how they are opened.
         loops: that the blocks need.
         tell: sends a line to the model's process; ``None`` for a run that is worked whole, elsewhere.
+        kept: takes what is answered.
 
     Raises:
         RunError: the cluster has no place for the files.
@@ -59,6 +61,7 @@ class SharedRun:
         opened: Mapping[str, Any],
         loops: Sequence[Loops],
         tell: Callable[[str], None] | None,
+        kept: KeptBlocks | None = None,
     ) -> None:
         self._store = store
         self._run_id = run.id
@@ -78,7 +81,8 @@ class SharedRun:
         self._tell = tell
         self._written: dict[str, Any] = {}
         self._next_write = 0.0
-        self._n_out = 0
+        self._out: dict[int, str] = {}
+        self._kept = kept
         self._whole: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._is_ready = threading.Event()
         self._told = ""
@@ -91,6 +95,7 @@ class SharedRun:
             is_whole=tell is None,
             tell=self._note,
         )
+        self._coordinator.counts.n_known = 0 if kept is None else kept.n_known
 
     def takes(self, line: str) -> bool:
         """Pass a line on, if it asks for a block.
@@ -101,9 +106,9 @@ class SharedRun:
         if not line.startswith('{"block":'):
             return False
         asked = _ASKED.fullmatch(line)
-        self._n_out += 1
-        if asked is None or self._n_out > _MAX_OUT:
+        if asked is None or len(self._out) >= _MAX_OUT or int(asked[1]) in self._out:
             raise breach("it asked for a block that cannot be")
+        self._out[int(asked[1])] = asked[2]
         self._coordinator.ask(int(asked[1]), asked[2])
         return True
 
@@ -182,7 +187,9 @@ class SharedRun:
             self._tell(f'{{"do": "blocks_ready", "width": {n_workers}}}')
 
     def _answer(self, number: int, answer: Answer) -> None:
-        self._n_out -= 1
+        ask = self._out.pop(number, "")
+        if self._kept is not None and answer.reply:
+            self._kept.keep(ask, answer.reply)
         reply = answer.reply or json.dumps({"is_back": answer.is_back})
         if self._tell is None:
             self._whole.put(answer)

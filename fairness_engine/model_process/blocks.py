@@ -9,11 +9,13 @@ files.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +28,9 @@ from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.errors import ProcessError, SearchStopped, StopReason
 from fairness_engine.model_process.protocol import raise_failure
+from fairness_engine.models.known_items import Arrays, KnownItems
 from fairness_engine.models.model import Model
-from fairness_engine.models.shared import Answered, Arrays
+from fairness_engine.models.shared import Answered
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.session import ModelSession
@@ -41,10 +44,14 @@ class BlockSender:
     Args:
         send: writes one line to the parent.
         is_cancelled: the run is to end.
+        known: what was answered before.
     """
 
-    def __init__(self, send: Callable[[str], None], is_cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, send: Callable[[str], None], is_cancelled: Callable[[], bool], known: KnownItems | None = None
+    ) -> None:
         self.width = 0
+        self.known = KnownItems() if known is None else known
         self._send = send
         self._is_cancelled = is_cancelled
         self._lock = threading.Lock()
@@ -110,6 +117,19 @@ def _answered(reply: Mapping[str, Any]) -> Answered | None:
     if "arrays" not in reply:
         return None
     return Answered([unpack_columns(packed) for packed in reply["arrays"]], float(reply["seconds"]))
+
+
+def read_known(path: Path) -> KnownItems:
+    """What a run of the same question was answered before it broke off: lines of ``cluster.kept_blocks``."""
+    known = KnownItems()
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # what is no answer is asked again
+                asked, reply = map(json.loads, line.split("\t"))
+                arrays = {name: unpack_columns(packed) for name, packed in asked["arrays"].items()}
+                answers = [unpack_columns(packed) for packed in reply["arrays"]]
+                known.add(asked["name"], asked["settings"], arrays, answers)
+    return known
 
 
 def answer_block(

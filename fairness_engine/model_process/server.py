@@ -142,28 +142,31 @@ class RequestServer:
         config = RunConfig.from_json(request["config"])
         opened = opened.given(request)
         clock = Clock(config.budget.max_seconds or math.inf, self._cancel.is_set)
-        for event in self._events(opened, config, clock, is_shared=bool(request.get("is_shared"))):
+        for event in self._events(opened, config, clock, request):
             for small in split(event):
                 self._send(to_line(small))
         return {"learned": opened.learned}
 
     def _events(
-        self, opened: ModelSession | TextSession, config: RunConfig, clock: Clock, *, is_shared: bool
+        self, opened: ModelSession | TextSession, config: RunConfig, clock: Clock, request: Request
     ) -> Iterator[Event]:
-        """The events of a run, in which other processes share or not."""
+        """The events of a run, in which other processes share (``is_shared``) or not; what they answered before may be
+        ``known``, in a file.
+        """
         from fairness_engine.events import to_line
         from fairness_engine.model_process.session import ModelSession
 
         def report(between: Event) -> None:
             self._send(to_line(between))
 
-        if not is_shared or not isinstance(opened, ModelSession):
+        if not request.get("is_shared") or not isinstance(opened, ModelSession):
             yield from opened.run(config, clock, report)
             return
-        from fairness_engine.model_process.blocks import BlockSender
+        from fairness_engine.model_process.blocks import BlockSender, read_known
         from fairness_engine.models.shared import BATCH_SECONDS
 
-        self._blocks = BlockSender(self._send, self._cancel.is_set)
+        known = read_known(Path(request["known"])) if request.get("known") else None
+        self._blocks = BlockSender(self._send, self._cancel.is_set, known)
         clock = Clock(clock.max_seconds, clock.is_cancelled, batch_seconds=BATCH_SECONDS)
         try:
             yield from opened.run(config, clock, report, self._blocks)

@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.errors import ModelError
+from fairness_engine.models.known_items import Arrays, KnownItems
 from fairness_engine.models.model import Model
 
 BATCH_SECONDS = 1.0
@@ -41,7 +42,8 @@ _TRIED_EVERY = 16
 _FIRST_ITEMS = 64
 """Of something that was never timed: it is tried on so many, here."""
 
-Arrays = Mapping[str, NDArray[Any]]
+_MAX_PIECES = 64
+"""Of which what is known of a batch may consist: with more, all of it is asked again."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,11 @@ class Blocks(Protocol):
 
     Attributes:
         width: how many of them are ready; everything is done here while it is 0.
+        known: what they answered before.
     """
 
     width: int
+    known: KnownItems
 
     def work(self, name: str, asked: Sequence[Arrays], settings: Mapping[str, Any]) -> list[Answered | None]:
         """What each block comes to; ``None`` for one that ended every process that tried it.
@@ -125,25 +129,51 @@ class Sharing:
         """
         if not n_items or getattr(self._local, "is_working", False):  # what is asked within something is part of it
             return list(here(slice(0, n_items)))
+        whole = slice(0, n_items)
+        if not self.blocks.known:
+            return self._work(name, whole, here, asked, cost, can_lack)
+        is_known, answers = self.blocks.known.find(name, self.settings, asked(whole))
+        pieces = _runs(is_known)
+        if not is_known.any() or len(pieces) > _MAX_PIECES:
+            return self._work(name, whole, here, asked, cost, can_lack)
+        found = [
+            [array[piece] for array in answers]
+            if is_known[piece.start]
+            else self._work(name, piece, here, asked, cost, can_lack)
+            for piece in pieces
+        ]
+        return _joined(found, [])
+
+    def _work(
+        self,
+        name: str,
+        whole: slice,
+        here: Callable[[slice], Sequence[NDArray[Any]]],
+        asked: Callable[[slice], Arrays],
+        cost: int,
+        can_lack: bool,
+    ) -> list[NDArray[Any]]:
+        """``work`` of some of the items, of which nothing is known."""
+        n_items = whole.stop - whole.start
         done: list[Sequence[NDArray[Any]]] = []
-        begin = 0
+        begin = whole.start
         width = self.blocks.width  # another thread may change it
         if name not in self._costs:
             self._costs[name] = _Cost()
-            begin = min(n_items, max(1, _FIRST_ITEMS // cost))
-            self._here(here, slice(0, 1))  # the first call of anything loads or compiles something
+            begin += min(n_items, max(1, _FIRST_ITEMS // cost))
+            self._here(here, slice(begin - 1, begin))  # the first call of anything loads or compiles something
         elif self._costs[name].is_to_be_tried(n_items * cost, width):
-            begin = min(n_items, max(1, self._costs[name].most_tried // cost))
-        if begin:
-            done.append(self._timed(name, slice(0, begin), here, cost))
+            begin += min(n_items, max(1, self._costs[name].most_tried // cost))
+        if begin > whole.start:
+            done.append(self._timed(name, slice(whole.start, begin), here, cost))
         known = self._costs[name]
-        n_left = (n_items - begin) * cost
+        n_left = (whole.stop - begin) * cost
         if not n_left or known.saved(n_left, width) < _LEAST_SAVED_SECONDS:
             known.forget()
             if n_left:
-                done.append(self._timed(name, slice(begin, n_items), here, cost))
+                done.append(self._timed(name, slice(begin, whole.stop), here, cost))
             return list(done[0]) if len(done) == 1 else _joined(done, [])
-        parts = _parts(begin, n_items, n_left * known.there, width)
+        parts = _parts(begin, whole.stop, n_left * known.there, width)
         started = time.perf_counter()
         answers = self.blocks.work(name, [asked(part) for part in parts], self.settings)
         worked = sum(each.seconds for each in answers if each)
@@ -164,7 +194,7 @@ class Sharing:
         pieces = [*done, *found]
         if all(piece is None for piece in pieces):  # else they tell the shapes, which differ from call to call
             pieces.append(self._none[name])
-        return _joined(pieces, [begin, *sizes, 0] if done else [*sizes, 0])
+        return _joined(pieces, [begin - whole.start, *sizes, 0] if done else [*sizes, 0])
 
     def _timed(
         self, name: str, part: slice, here: Callable[[slice], Sequence[NDArray[Any]]], cost: int
@@ -238,6 +268,12 @@ class _Cost:
 
 def _mean(known: float, new: float) -> float:
     return new if math.isnan(known) else (known + new) / 2
+
+
+def _runs(is_known: BoolArray) -> list[slice]:
+    """Ranges of items that are known, and of others, by turns."""
+    edges = np.flatnonzero(np.diff(is_known)) + 1
+    return [slice(*each) for each in itertools.pairwise([0, *edges.tolist(), len(is_known)])]
 
 
 def _parts(begin: int, end: int, seconds: float, width: int) -> list[slice]:

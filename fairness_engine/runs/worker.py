@@ -40,6 +40,7 @@ from fairness_engine.store.store import RunStore
 if TYPE_CHECKING:
     from types import FrameType
 
+    from fairness_engine.cluster.kept_blocks import KeptBlocks
     from fairness_engine.cluster.shared_run import SharedRun
 
 LOAD_SECONDS = 60.0
@@ -137,7 +138,7 @@ class Worker:
         is_open = process is not None
         if process is None:
             process = self._start_process(data, model)
-        is_kept = False
+        has_ended = False
         try:
             if is_open:
                 process.log_to(self._log)
@@ -147,26 +148,35 @@ class Worker:
             if self._cancelled_at is None:
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 given = self._kind.given(store, config)
-                if self._cluster and model is not None and not config.text_column and self._kind.shares:
-                    self._sharing = self._shared_run(data, model, process.tell)
-                    given |= {"is_shared": True}
+                if self._shares:
+                    self._sharing = self._shared_run(data, model, process.tell, self._kept_blocks)
+                    given |= {"is_shared": True, "known": "" if is_open else self._known_blocks}
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
                 self._conclude()
-                is_kept = self._cancelled_at is None
+                has_ended = self._cancelled_at is None
         finally:
-            if self._sharing is not None:
-                self._sharing.close()
-            if is_kept:
-                self._kept.keep(process, config)
-            else:
-                process.close()
+            self._leave(process, has_ended)
         self._follow_up()
         return RunState.FINISHED
 
+    def _leave(self, process: ModelProcess, has_ended: bool) -> None:
+        """Let go of what the run was worked with, or leave it to others where it has ended."""
+        if self._sharing is not None:
+            self._sharing.close()
+        if self._kept_blocks is not None and has_ended:
+            self._kept_blocks.forget()
+        elif self._kept_blocks is not None:
+            self._kept_blocks.close()
+        if has_ended:
+            self._kept.keep(process, self._run.config)
+        else:
+            process.close()
+
     def _start_process(self, data: StoredFile, model: StoredFile | None) -> ModelProcess:
         files = [data.path, *([model.path] if model is not None else [])]
+        files += [Path(self._known_blocks)] if self._known_blocks else []
         libraries = self._store.libraries(self._run.config.model_id)
         return ModelProcess(self._store.workspace, files, self._log, loops=self._loops(), libraries=libraries)
 
@@ -220,12 +230,39 @@ class Worker:
 
     # --- a cluster ------------------------------------------------------------------------
 
-    def _shared_run(self, data: StoredFile, model: StoredFile | None, tell: Callable[[str], None] | None) -> SharedRun:
+    def _shared_run(
+        self,
+        data: StoredFile,
+        model: StoredFile | None,
+        tell: Callable[[str], None] | None,
+        kept: KeptBlocks | None = None,
+    ) -> SharedRun:
         from fairness_engine.cluster.shared_run import SharedRun
 
         files = {"data": data} if model is None else {"data": data, "model": model}
         how = how_opened(self._run.config)
-        return SharedRun(self._store, self._run, self._cluster, files, how, self._loops(), tell)
+        return SharedRun(self._store, self._run, self._cluster, files, how, self._loops(), tell, kept)
+
+    @property
+    def _shares(self) -> bool:
+        """Whether others may answer blocks of the run."""
+        config = self._run.config
+        return bool(self._cluster) and bool(config.model_id) and not config.text_column and self._kind.shares
+
+    @cached_property
+    def _kept_blocks(self) -> KeptBlocks | None:
+        """What others answer, until the run has ended. Of several runs it would cost more than it saves."""
+        if not self._shares or self._run.config.comparison is not None:
+            return None
+        from fairness_engine.cluster.kept_blocks import KeptBlocks
+
+        return KeptBlocks(self._store, self._run)
+
+    @property
+    def _known_blocks(self) -> str:
+        """Where answers are that a run of the same question left; empty where none are."""
+        kept = self._kept_blocks
+        return str(kept.path) if kept is not None and kept.n_known else ""
 
     @cached_property
     def _cluster(self) -> str:

@@ -128,6 +128,30 @@ def test_workers_that_are_killed_cost_nothing_but_time(
     assert result_hash(store, ended) == alone
 
 
+def test_a_run_whose_own_worker_is_killed_goes_on_when_it_is_begun_again(
+    store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    n_done = []
+
+    def kill_the_worker(at_work: RunRecord) -> None:
+        if at_work.state is RunState.RUNNING and _n_done(store, at_work.id) > 4:
+            assert at_work.worker_pid is not None
+            n_done.append(_n_done(store, at_work.id))
+            os.kill(at_work.worker_pid, signal.SIGKILL)
+
+    broken_off = run(store, slow_search(store), kill_the_worker)
+    assert broken_off.state is RunState.CRASHED
+    ended = run(store, slow_search(store))
+    assert ended.state is RunState.FINISHED, ended.message
+    assert result_hash(store, ended) == alone
+    counts = results_of(store, ended.id).cluster
+    assert counts is not None
+    assert counts.n_known >= n_done[0] - 1  # the last one may have been counted and not yet kept
+    assert not list(store.workspace.glob("runs/*/blocks"))
+    assert not model_processes(store.workspace)
+
+
 def test_a_scheduler_that_is_lost_is_waited_for(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

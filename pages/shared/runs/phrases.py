@@ -119,6 +119,8 @@ def of_cluster(counts: ClusterCounts) -> str:
         parts.append(f"{wording.count(counts.n_repeated)} asked again")
     if counts.n_set_aside:
         parts.append(f"{wording.count(counts.n_set_aside)} set aside")
+    if counts.n_known:
+        parts.append(f"{wording.count(counts.n_known)} known from a run that broke off")
     page = f" · [Dask's page]({counts.dashboard})" if counts.dashboard.startswith("http") else ""
     return f"Cluster: {', '.join(parts)}{page}"
 

@@ -18,7 +18,8 @@ from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 
 BLOCKS_FILE = "blocks"
-_MAX_BYTES = 1 << 30
+_MAX_BYTES = 1 << 29
+"""Some 12,000,000 rows; whoever goes on holds as much in memory."""
 _MAX_SECONDS = 7 * 24 * 3600
 """A run that broke off and that nobody asked again for so long keeps nothing."""
 _LEFT_OUT = ("budget", "comparison")

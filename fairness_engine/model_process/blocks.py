@@ -120,9 +120,11 @@ def _answered(reply: Mapping[str, Any]) -> Answered | None:
 
 
 def read_known(path: Path) -> KnownItems:
-    """What a run of the same question was answered before it broke off: lines of ``cluster.kept_blocks``."""
+    """What a run of the same question was answered before it broke off: lines of ``cluster.kept_blocks``; nothing where
+    the file is gone.
+    """
     known = KnownItems()
-    with path.open(encoding="utf-8") as lines:
+    with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8") as lines:
         for line in lines:
             with contextlib.suppress(ValueError, KeyError, TypeError):  # what is no answer is asked again
                 asked, reply = map(json.loads, line.split("\t"))

@@ -102,9 +102,9 @@ def _kill_worker(store: RunStore, share: float) -> None:
     """Once so much of the search that is at work is done."""
     while True:
         time.sleep(0.1)
-        for run in store.runs():
+        for run in store.runs_in(RunState.RUNNING):
             most = run.config.budget.max_evaluations
-            if run.state is RunState.RUNNING and run.worker_pid and most and run.evaluations > share * most:
+            if run.worker_pid and most and run.evaluations > share * most:
                 os.kill(run.worker_pid, signal.SIGKILL)
                 return
 
@@ -161,13 +161,13 @@ def main() -> None:
         folder = Path(name)
         model = forest(_COPIES, folder)
         prepare_compiled(folder / "workspace", None, *Loops)  # compiling is no part of any run
-        for title in _RUNS:
-            if any(part in title for part in asked.only.split(",")):
+        for title in (*_RUNS, _BROKEN_OFF):
+            if not any(part in title for part in asked.only.split(",")):
+                continue
+            if title == _BROKEN_OFF:
+                section = _broken_off(model, folder)
+            else:
                 section = _section(title, ways, model, folder, asked.repeats)
-                print(section, flush=True)
-                keep_sections("cluster", "What a cluster saves", [section])
-        if any(part in _BROKEN_OFF for part in asked.only.split(",")):
-            section = _broken_off(model, folder)
             print(section, flush=True)
             keep_sections("cluster", "What a cluster saves", [section])
 

@@ -17,7 +17,7 @@ from fairness_engine.store import tables
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 
-BLOCKS_FILE = "blocks"
+_FILE = "blocks"
 _MAX_BYTES = 1 << 29
 """Some 12,000,000 rows; whoever goes on holds as much in memory."""
 _MAX_SECONDS = 7 * 24 * 3600
@@ -41,7 +41,7 @@ class KeptBlocks:
     """
 
     def __init__(self, store: RunStore, run: RunRecord) -> None:
-        self.path = store.run_folder(run.id) / BLOCKS_FILE
+        self.path = store.run_folder(run.id) / _FILE
         self.n_known = 0
         self._n_bytes = 0
         self._file: BinaryIO | None = None
@@ -98,7 +98,7 @@ def _left(store: RunStore, run: RunRecord) -> list[Path]:
     asked = _question(run.config.to_json())
     left = []
     for run_id, config in found:
-        path = store.run_folder(run_id) / BLOCKS_FILE
+        path = store.run_folder(run_id) / _FILE
         with contextlib.suppress(OSError):
             if path.stat().st_mtime < time.time() - _MAX_SECONDS:
                 path.unlink()

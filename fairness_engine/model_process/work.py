@@ -47,8 +47,7 @@ def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) ->
     rows = opened.dataset.rows
     starts = start_rows(rows, config.max_starts, config.seed)
     # of a comparison, learnt before the search's clock begins: beside it, the first run of a process would be slowed
-    is_known = technique.finds_plausible_only or config.comparison is not None
-    known = opened.plausibility if is_known else None
+    known = opened.plausibility if technique.finds_plausible_only or config.comparison is not None else None
     nearness = known if technique.finds_plausible_only else None
     asked = (technique, opened.model, opened.domain, starts, config.budget, config.seed)
     events = run_search(*asked, clock.anew(), nearness)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import BoolArray
 
-OF_ALL = ("columns", "values")
+_OF_ALL = ("columns", "values")
 """What is asked about all items of a block alike; every other array has a row an item."""
 _BEGIN = np.array([[0x243F6A8885A308D3], [0x13198A2E03707344]], np.uint64)
 _FACTORS = np.array([[0x9E3779B97F4A7C15], [0xD6E8FEB86659FD93]], np.uint64)
@@ -23,12 +22,12 @@ _Question = tuple[str, ...]
 _Part = tuple[NDArray[np.uint64], Sequence[NDArray[Any]]]
 
 
-@dataclass(frozen=True)
 class KnownItems:
     """Answers by what was asked. An item is recognised by 128 bits of its numbers."""
 
-    _added: dict[_Question, list[_Part]] = field(default_factory=dict)
-    _sorted: dict[_Question, _Part] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._added: dict[_Question, list[_Part]] = {}
+        self._sorted: dict[_Question, _Part] = {}
 
     def add(self, name: str, settings: Mapping[str, Any], asked: Arrays, answers: Sequence[NDArray[Any]]) -> None:
         """What a block came to; see ``models.shared.Blocks``.
@@ -73,13 +72,13 @@ def _in_order(parts: Sequence[_Part]) -> _Part:
 
 
 def _question(name: str, settings: Mapping[str, Any], asked: Arrays) -> _Question:
-    of_all = [_words(asked[each]).tobytes().hex() for each in OF_ALL if each in asked]
+    of_all = [_words(asked[each]).tobytes().hex() for each in _OF_ALL if each in asked]
     return name, json.dumps(settings, sort_keys=True), *sorted(asked), *of_all
 
 
 def _keys(asked: Arrays) -> NDArray[np.uint64]:
     """Two numbers of 64 bits an item ``(2, n_items)``, each of which mixes all that is asked of it."""
-    tables = [_words(array) for name, array in sorted(asked.items()) if name not in OF_ALL]
+    tables = [_words(array) for name, array in sorted(asked.items()) if name not in _OF_ALL]
     keys = np.repeat(_BEGIN, len(tables[0]), axis=1)
     for table in tables:
         for column in table.T:

@@ -150,7 +150,7 @@ class Worker:
                 given = self._kind.given(store, config)
                 if self._shares:
                     self._sharing = self._shared_run(data, model, process.tell, self._kept_blocks)
-                    given |= {"is_shared": True, "known": "" if is_open else self._known_blocks}
+                    given |= {"is_shared": True, "known": self._known_blocks}
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)

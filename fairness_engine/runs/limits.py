@@ -106,6 +106,22 @@ def owners_of_active(store: RunStore) -> dict[str, tuple[str, str]]:
     return store.patience.keep_trying(ask)  # a worker that ends asks it before it starts the next
 
 
+def last_begun(store: RunStore) -> dict[tuple[str, str], float]:
+    """When the last run of each owner in each review was given a worker, in seconds since 1970; keys are as in
+    ``owners_of_active``.
+    """
+    runs = tables.runs.c
+    owner, review_id = func.coalesce(_whose(), ""), func.coalesce(tables.reviews.c.id, "")
+    query = select(owner, review_id, func.max(runs.reserved)).join_from(tables.runs, tables.reviews, isouter=True)
+    query = query.where(runs.reserved.is_not(None)).group_by(owner, review_id)
+
+    def ask() -> dict[tuple[str, str], float]:
+        with store.engine.connect() as connection:
+            return {(owner, review_id): float(last) for owner, review_id, last in connection.execute(query)}
+
+    return store.patience.keep_trying(ask)
+
+
 def folder_bytes(folder: Path) -> int:
     """Bytes of the files of a folder and of those in it; 0 where it is not there."""
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, is_ready, start
-from fairness_engine.runs.limits import owners_of_active
+from fairness_engine.runs.limits import last_begun, owners_of_active
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.store.people.roles import UNLISTED_OWNER
@@ -63,7 +63,8 @@ def refresh(store: RunStore, run_id: str) -> RunRecord:
 
 def start_queued(store: RunStore) -> None:
     """Mark runs whose worker is gone, then start waiting runs while places are free: the oldest of whoever has fewest
-    at work, so that nobody's comparison of a hundred runs keeps others from beginning.
+    at work, and of these of whoever has waited longest for a turn, so that nobody's comparison of a hundred runs keeps
+    others from beginning.
 
     A page that follows a comparison asks this every second or so with dozens of runs in the queue: no more of them are
     tried than there are places.
@@ -108,10 +109,16 @@ def _in_turn(store: RunStore, active: Sequence[RunRecord], waiting: Sequence[Run
     whose = {run.id: _person(*owners.get(run.id, ("", ""))) for run in active}
     n_at_work = Counter(whose[run.id] for run in active)
     n_at_work.subtract(whose[run.id] for run in waiting)
+    had_turn: dict[str, float] = {}
+    if len({whose[run.id] for run in waiting}) > 1:
+        for (owner, review_id), moment in last_begun(store).items():
+            person = _person(owner, review_id)
+            had_turn[person] = max(moment, had_turn.get(person, 0.0))
     ordered = []
     for run in waiting:
-        ordered.append((n_at_work[whose[run.id]], run))
-        n_at_work[whose[run.id]] += 1
+        person = whose[run.id]
+        ordered.append(((n_at_work[person], had_turn.get(person, 0.0)), run))
+        n_at_work[person] += 1
     return [run for _, run in sorted(ordered, key=lambda each: each[0])]
 
 

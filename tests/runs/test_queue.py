@@ -90,17 +90,34 @@ def test_whoever_has_fewest_at_work_comes_first(tmp_path: Path, monkeypatch: pyt
         for review in reviews
     }
     launch.start_queued(store)
-    alice, bob, visitor, _ = (waiting[review.id] for review in reviews)
+    alice, bob, visitor, other = (waiting[review.id] for review in reviews)
     assert started == [alice[0], bob[0], visitor[0]]
     store.claim(bob[0], launch.host_name(), os.getpid(), launch.process_start_time(os.getpid()) or "")
     store.finish(bob[0], RunState.FINISHED)
     launch.start_queued(store)
-    assert started[3:] == [bob[1]], "the oldest of those who have none at work; visitors by review"
+    assert started[3:] == [other[0]], "of those who have none at work, who had no turn yet; visitors by review"
     for run_id in (alice[0], visitor[0]):
         store.claim(run_id, launch.host_name(), os.getpid(), launch.process_start_time(os.getpid()) or "")
         store.finish(run_id, RunState.FINISHED)
     launch.start_queued(store)
-    assert started[4:] == [alice[1], visitor[1]], "of equals the oldest"
+    assert started[4:] == [alice[1], bob[1]], "whose turns are longest ago"
+    store.close()
+
+
+def test_each_has_a_turn_where_there_are_fewer_places_than_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "1")
+    store = RunStore(tmp_path)
+    started: list[str] = []
+    monkeypatch.setattr(launch, "_start", lambda store, run_id: started.append(run_id))
+    reviews = [store.create_review("R", owner) for owner in ("alice", "bob", "unlisted")]
+    waiting = [[store.create_run(census_config(store, seed=seed), one.id) for seed in range(3)] for one in reviews]
+    for _ in range(9):
+        launch.start_queued(store)
+        store.claim(started[-1], launch.host_name(), os.getpid(), launch.process_start_time(os.getpid()) or "")
+        store.finish(started[-1], RunState.FINISHED)
+    assert started == [run_ids[turn] for turn in range(3) for run_ids in waiting]
     store.close()
 
 

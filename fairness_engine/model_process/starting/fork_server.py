@@ -47,6 +47,8 @@ from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loop
 
 _IDLE_MS = 1_000
 """After so long without a request what is left is loaded, a part at a time: a request in between waits for a part."""
+_FORKS_A_PART = 8
+"""Where no such pause comes, a part is loaded after so many children: each had to load what it takes for itself."""
 _UNASKED_MS = 600_000
 """A fork server with large libraries ends after so long without a request and without a child."""
 _LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "skops.io", "h5py", "onnx", "lime.lime_tabular", "z3")
@@ -105,6 +107,7 @@ class _Server:
         self._loops = frozenset(loops)
         self._loaded: set[str] = set()
         self._channels = {channel.fileno(): channel}
+        self._n_forked = 0
         self._children: dict[int, _Child] = {}
         """By the descriptors of connection and exit file: two entries each, until the connection hangs up."""
         self._poll = select.poll()
@@ -131,9 +134,7 @@ class _Server:
             later = []
         while self._channels or set(self._children.values()) - set(self._others.values()):
             ready = self._poll.poll(0 if soon else _IDLE_MS if later else _UNASKED_MS if self._libraries else None)
-            if not ready and (soon or later):
-                (soon or later).pop(0)()
-            elif not ready and not self._children:
+            if not (ready or soon or later or self._children):
                 return
             # who asks is looked up first: a request opens files, whose numbers may be those of some just closed
             asking = [self._channels[file] for file, _ in ready if file in self._channels]
@@ -144,6 +145,9 @@ class _Server:
                 self._hear(channel)
             if self._listener is not None and any(file == self._listener.fileno() for file, _ in ready):
                 self._admit(self._listener)
+            if (soon or later) and (not ready or self._n_forked >= _FORKS_A_PART):
+                self._n_forked = 0
+                (soon or later).pop(0)()
 
     # --- loading --------------------------------------------------------------------------
 
@@ -236,6 +240,7 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             become()
+        self._n_forked += 1
         return pid
 
     def _watch(self, child: _Child) -> None:

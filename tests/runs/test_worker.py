@@ -135,7 +135,10 @@ def test_many_phases_are_few_writes(store: RunStore, monkeypatch: pytest.MonkeyP
 
 def test_a_tree_deeper_than_a_recursion_is_taken_away(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_process, "_EXIT_SECONDS", 0.3)
-    assert work(store, "deep folders").state is RunState.FINISHED
+    run = work(store, "deep folders")
+    # whoever looks how much it has written may come upon a path that is longer than the system takes
+    assert run.state is RunState.FINISHED or "cannot be looked into" in str(run.message)
+    assert not [left for left in (store.workspace / "scratch").rglob("*") if left.name.startswith(f"{os.getpid()}-")]
 
 
 def test_a_tree_that_was_left_behind_stops_nobody(store: RunStore) -> None:

@@ -99,6 +99,16 @@ def end(program: ForkedProgram) -> None:
     assert program.wait(30) == -signal.SIGKILL
 
 
+def test_what_nobody_asked_for_is_loaded_although_there_is_no_pause(server: ForkServer, tmp_path: Path) -> None:
+    """Comes first, for the server is everybody's: where there is a pause it is loaded then."""
+    for _ in range(400):
+        program, _ = forked(server, tmp_path, "leave", "0")
+        assert program.wait(60) == 0
+        if "h5py" in Path(f"/proc/{server.pid}/maps").read_text():
+            return
+    raise AssertionError("each program has to load it for itself")
+
+
 def test_a_program_gets_what_it_is_told_and_a_session_of_its_own(server: ForkServer, tmp_path: Path) -> None:
     told = run_probe(server, tmp_path, "tell", "x y", environment={"ONE": "1", "TMPDIR": str(tmp_path)})
     assert told["arguments"] == ["tell", "x y", "--parent", str(server.pid)]  # what it ends with

@@ -15,7 +15,6 @@ import skops.io
 
 from dask_cases import Dask
 from fairness_engine.audit.result_hash import result_hash
-from fairness_engine.cluster import shared_run
 from fairness_engine.cluster.counts import HERE
 from fairness_engine.codec import encode
 from fairness_engine.data.schema import Schema
@@ -69,8 +68,7 @@ def run(store: RunStore, config: RunConfig, on_change: Any = lambda _: None) -> 
 
 
 @pytest.fixture
-def dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dask]:
-    monkeypatch.setattr(shared_run, "_WRITE_SECONDS", 0.0)  # who looks sees at once which blocks are done
+def dask(tmp_path: Path) -> Iterator[Dask]:
     started = Dask(tmp_path, 2)
     yield started
     started.close()

@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from said import OpenApp
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.store.store import RunStore
@@ -21,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # every new AppTest reads what all installed packages say of themselves, for nearly half a second; meanwhile they stay
 # the same
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# no app has Keras in memory; where an earlier test has loaded it, each page would end with a look through all that is
+script_runner._clean_problem_modules = lambda: None
 
 
 @pytest.fixture(autouse=True)

@@ -89,6 +89,11 @@ class KeptBlocks:
             opened.pop_all()
 
 
+def are_kept(store: RunStore, run: RunRecord) -> bool:
+    """Whether a run that broke off left blocks that whoever asks the same goes on from."""
+    return run.state.value in _BROKEN_OFF and (store.run_folder(run.id) / _FILE).exists()
+
+
 def _left(store: RunStore, run: RunRecord) -> list[Path]:
     """What runs of the same question left, the last one's first; what is older than a week is taken away."""
     runs = tables.runs.c

@@ -196,7 +196,9 @@ def _standing(record: RunRecord) -> None:
     models.say_settings(record.config)
     counts = results_of(record).cluster
     if counts is not None:
-        st.caption(phrases.of_cluster(counts))
+        from fairness_engine.cluster.kept_blocks import are_kept
+
+        st.caption(phrases.of_cluster(counts, are_kept=are_kept(session.store(), record)))
     if record.is_active:
         left = what_is_left(record)
         st.progress(left.done, text=f"{wording.markdown(phrases.activity(record))} · {left.text}")

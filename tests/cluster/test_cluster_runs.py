@@ -16,6 +16,7 @@ import skops.io
 from dask_cases import Dask
 from fairness_engine.audit.result_hash import result_hash
 from fairness_engine.cluster.counts import HERE
+from fairness_engine.cluster.kept_blocks import are_kept
 from fairness_engine.codec import encode
 from fairness_engine.data.schema import Schema
 from fairness_engine.oracle.budget import Budget
@@ -140,12 +141,14 @@ def test_a_run_whose_own_worker_is_killed_goes_on_when_it_is_begun_again(
 
     broken_off = run(store, slow_search(store), kill_the_worker)
     assert broken_off.state is RunState.CRASHED
+    assert are_kept(store, broken_off)
     ended = run(store, slow_search(store))
     assert ended.state is RunState.FINISHED, ended.message
     assert result_hash(store, ended) == alone
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert counts.n_known >= n_done[0] - 1  # the last one may have been counted and not yet kept
+    assert not are_kept(store, store.run(broken_off.id))
     assert not list(store.workspace.glob("runs/*/blocks"))
     assert not model_processes(store.workspace)
 

@@ -107,8 +107,12 @@ def activity(record: RunRecord) -> str:
     return record.phase.capitalize()
 
 
-def of_cluster(counts: ClusterCounts) -> str:
-    """Who shared in a run, and what became of its blocks, as Markdown."""
+def of_cluster(counts: ClusterCounts, *, are_kept: bool = False) -> str:
+    """Who shared in a run, and what became of its blocks, as Markdown.
+
+    Args:
+        are_kept: the run broke off, and the next one of its question goes on from them.
+    """
     if counts.why:
         return f"Cluster: {wording.markdown(counts.why)}"
     parts = [wording.counted(counts.n_workers, "process", "processes")]
@@ -121,6 +125,8 @@ def of_cluster(counts: ClusterCounts) -> str:
         parts.append(f"{wording.count(counts.n_set_aside)} set aside")
     if counts.n_known:
         parts.append(f"{wording.count(counts.n_known)} known from a run that broke off")
+    if are_kept:
+        parts.append("kept: the same run goes on from there")
     page = f" · [Dask's page]({counts.dashboard})" if counts.dashboard.startswith("http") else ""
     return f"Cluster: {', '.join(parts)}{page}"
 

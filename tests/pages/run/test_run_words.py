@@ -242,6 +242,7 @@ def test_a_cluster_says_who_shared_in_and_what_was_lost() -> None:
     done = "Cluster: 2 processes, 1\u202f280 blocks done"
     assert phrases.of_cluster(counts) == done
     assert phrases.of_cluster(replace(counts, n_known=40)) == f"{done}, 40 known from a run that broke off"
+    assert phrases.of_cluster(counts, are_kept=True) == f"{done}, kept: the same run goes on from there"
     counts = replace(counts, n_unable=1, n_repeated=3, n_set_aside=1, dashboard="http://10.0.0.1:8787/status")
     assert phrases.of_cluster(counts) == (
         "Cluster: 2 processes, 1 could not open the model, 1\u202f280 blocks done, 3 asked again, 1 set aside "

@@ -104,14 +104,14 @@ class _Opened:
     Args:
         process: it.
         run: key of the run that it is for; empty while it waits for the next run of a comparison.
-        is_working: it is asked something.
-        is_spent: it was told to cancel, and would do nothing else.
+        is_working: a thread asks it something; that one alone closes it, for any other would close what it reads from.
+        is_spent: it was told to cancel, or to end, and would do nothing else.
         n_waits: how often it has begun to wait.
     """
 
     process: ModelProcess
     run: str
-    is_working: bool = False
+    is_working: bool = True
     is_spent: bool = False
     n_waits: int = 0
 
@@ -138,7 +138,6 @@ class BlockHost:
                 opened = self._open(held)
             except (EvenhandError, OSError) as error:
                 return self._unable(held, error)
-            opened.is_working = True
             try:
                 request = opened.process.send("block", **json.loads(ask))
                 return Answer(reply=self._reply(opened.process, request))
@@ -146,7 +145,7 @@ class BlockHost:
                 self._end(held)
                 return Answer(why=str(error))
             finally:
-                opened.is_working = False
+                self._rest(held, opened)
 
     def work(self, held: HeldFiles, ask: str, tell: Callable[[str], None]) -> Answer:
         """Have a whole run worked.
@@ -161,9 +160,9 @@ class BlockHost:
             except (ProcessError, RunError, OSError) as error:
                 return self._unable(held, error)
             except EvenhandError as error:  # it says what is wrong with the files
+                self._end(held)
                 return Answer(json.dumps({"reply": 0, **failure(error)}))
             process = opened.process
-            opened.is_working = True
             try:
                 lines = self._lines(process, process.send("run", **json.loads(ask)), tell)
                 return Answer("\n".join(lines), protections=process.protections)
@@ -173,7 +172,14 @@ class BlockHost:
             except EvenhandError as error:
                 return Answer(json.dumps({"reply": 0, **failure(error)}))
             finally:
-                opened.is_working = False
+                self._rest(held, opened)
+
+    def _rest(self, held: HeldFiles, opened: _Opened) -> None:
+        """It was asked and has answered, or ended."""
+        with self._guard:
+            opened.is_working = False
+        if opened.is_spent:
+            self._end(held)
 
     def _unable(self, held: HeldFiles, error: Exception) -> Answer:
         """The files are not open here, which says nothing about them: a disk is full, or other versions installed."""
@@ -194,11 +200,12 @@ class BlockHost:
         """Open the files, if they are not; whether they could be. What is wrong with them is said to who asks."""
         with self._is_working:
             try:
-                self._open(held)
+                opened = self._open(held)
             except (EvenhandError, OSError):
                 self._end(held)
                 return False
-            return True
+            self._rest(held, opened)
+            return not opened.is_spent
 
     def forget(self, key: str) -> None:
         """A run is over: end the process that is for it, whatever that is doing, or let it wait a while for the next
@@ -209,7 +216,10 @@ class BlockHost:
             for name, opened in self._opened.items():
                 if opened.run != key:
                     continue
-                if name == key or opened.is_working or opened.is_spent:
+                if opened.is_working:
+                    opened.is_spent = True
+                    opened.process.kill()
+                elif name == key or opened.is_spent:
                     spent.append(name)
                 else:
                     self._let_wait(name, opened)
@@ -248,6 +258,7 @@ class BlockHost:
             opened = self._opened.get(held.opened)
             if opened is not None and opened.process.is_alive and not opened.is_spent:
                 opened.run = held.key
+                opened.is_working = True
                 self._opened.move_to_end(held.opened)
                 return opened
         self._end(held)

@@ -16,6 +16,7 @@ from fairness_engine.arrays import pack_columns, unpack_columns
 from fairness_engine.cluster.host import Answer, BlockHost, HeldFiles
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress, from_line
+from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.budget import Budget
@@ -147,7 +148,27 @@ def test_a_run_that_is_over_does_not_end_the_next_one(host: BlockHost, held: Hel
     assert len(opened(host, tmp_path)) == 1
 
 
-def test_a_run_that_is_given_up_ends_its_process(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_opened_is_told_to_each_run(host: BlockHost, held: HeldFiles, tmp_path: Path) -> None:
+    broken = RunStore(tmp_path / "workspace").add_file(b"no model", FOREST.name, FileRole.MODEL)
+    broken_held = replace(held, files={**held.files, "model": (broken.sha256, broken.name)})
+    told = [host.work(each, a_run(), lambda _: None).reply for each in of_comparison(broken_held, "first", "second")]
+    assert told[0] == told[1]
+    assert "message" in json.loads(told[0])
+    assert not opened(host, tmp_path)
+
+
+def test_a_run_that_is_given_up_ends_its_process(
+    host: BlockHost, held: HeldFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is closed by whoever reads from it: a thread whose pipe another one closes ends without an answer."""
+    closed_by: list[threading.Thread] = []
+    close = ModelProcess.close
+
+    def note(self: ModelProcess) -> None:
+        closed_by.append(threading.current_thread())
+        close(self)
+
+    monkeypatch.setattr(ModelProcess, "close", note)
     (endless,) = of_comparison(held, "endless")
     asked_for = a_run(technique="aequitas", budget=ENDLESS)
     answers: list[Answer] = []
@@ -160,6 +181,7 @@ def test_a_run_that_is_given_up_ends_its_process(host: BlockHost, held: HeldFile
     host.forget(endless.key)
     working.join(60.0)
     assert "ended before its work was done" in answers[0].why
+    assert set(closed_by) == {working}
     assert not opened(host, tmp_path)
 
 

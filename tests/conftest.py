@@ -85,6 +85,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def priority() -> Iterator[None]:
+    """This process keeps its priority, by which all that come after find the fork server."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    yield
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The folder of the project."""

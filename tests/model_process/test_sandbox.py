@@ -65,6 +65,7 @@ def free(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "print(json.dumps(probes.outcomes(ground, json.loads(sys.argv[2]))))"
     )
     command = [sys.executable, "-P", "-c", program, str(folder), json.dumps(names)]
+    command = ["sh", "-c", '"$@"; exit $?', "sh", *command]  # whose priority is changed, as its parent's
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=True)
     return dict(json.loads(done.stdout))

@@ -15,7 +15,7 @@ from fairness_engine.arrays import pack_array
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
 from fairness_engine.events import Event, PairsFound, Progress, Stopped, from_line
-from fairness_engine.model_process import session
+from fairness_engine.model_process import server, session
 from fairness_engine.model_process.protocol import pack_pairs, raise_failure, unpack_pairs
 from fairness_engine.model_process.server import RequestServer, main, split
 from fairness_engine.model_process.session import open_all
@@ -197,8 +197,11 @@ def test_pairs_that_are_none_are_refused() -> None:
         unpack_pairs(pack_pairs(replace(pairs, evaluation=np.zeros(0))), 3)
 
 
-def test_warming_up_compiles_and_leaves() -> None:
+def test_warming_up_compiles_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    nice: list[int] = []
+    monkeypatch.setattr(server.os, "nice", nice.append)  # this process keeps its own, and finds the fork server by it
     assert main(["--warm", "searches"]) == 0
+    assert nice == [server._WARM_UP_NICENESS]
 
 
 def test_opening_without_labels_or_with_a_threshold(tmp_path: Path) -> None:

@@ -212,19 +212,19 @@ class BlockHost:
         run of the comparison.
         """
         spent = []
-        with self._guard:  # else the next run may have begun with it meanwhile
-            for name, opened in self._opened.items():
+        with self._guard:  # else the next run, or block, may have begun with it meanwhile
+            for name, opened in list(self._opened.items()):
                 if opened.run != key:
                     continue
                 if opened.is_working:
                     opened.is_spent = True
                     opened.process.kill()
                 elif name == key or opened.is_spent:
-                    spent.append(name)
+                    spent.append(self._opened.pop(name))
                 else:
                     self._let_wait(name, opened)
-        for name in spent:
-            self._end_named(name)
+        for opened in spent:
+            opened.process.close()
 
     def _let_wait(self, name: str, opened: _Opened) -> None:
         opened.run = ""

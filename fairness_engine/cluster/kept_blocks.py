@@ -91,7 +91,13 @@ class KeptBlocks:
 
 def are_kept(store: RunStore, run: RunRecord) -> bool:
     """Whether a run that broke off left blocks that whoever asks the same goes on from."""
-    return run.state.value in _BROKEN_OFF and (store.run_folder(run.id) / _FILE).exists()
+    with contextlib.suppress(OSError):
+        return run.state.value in _BROKEN_OFF and not _is_old(store.run_folder(run.id) / _FILE)
+    return False
+
+
+def _is_old(path: Path) -> bool:
+    return path.stat().st_mtime < time.time() - _MAX_SECONDS
 
 
 def _left(store: RunStore, run: RunRecord) -> list[Path]:
@@ -105,7 +111,7 @@ def _left(store: RunStore, run: RunRecord) -> list[Path]:
     for run_id, config in found:
         path = store.run_folder(run_id) / _FILE
         with contextlib.suppress(OSError):
-            if path.stat().st_mtime < time.time() - _MAX_SECONDS:
+            if _is_old(path):
                 path.unlink()
             elif _question(config) == asked:
                 left.append(path)

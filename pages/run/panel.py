@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.cluster.kept_blocks import are_kept
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import SEARCH, Results
@@ -196,8 +197,6 @@ def _standing(record: RunRecord) -> None:
     models.say_settings(record.config)
     counts = results_of(record).cluster
     if counts is not None:
-        from fairness_engine.cluster.kept_blocks import are_kept
-
         st.caption(phrases.of_cluster(counts, are_kept=are_kept(session.store(), record)))
     if record.is_active:
         left = what_is_left(record)

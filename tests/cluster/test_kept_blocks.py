@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fairness_engine.cluster import kept_blocks
-from fairness_engine.cluster.kept_blocks import KeptBlocks
+from fairness_engine.cluster.kept_blocks import KeptBlocks, are_kept
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.store.alive import host_name
 from fairness_engine.store.records import RunState
@@ -126,8 +126,10 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(case: Case) -> None:
 
 def test_what_nobody_asked_again_for_a_week_goes(case: Case) -> None:
     kept = case.break_off("one")
+    broken_off = case.store.run(case.run_id)
     week = 7 * 24 * 3600
     for age, is_there in ((week - 600, True), (week + 600, False)):
         os.utime(kept.path, (time.time() - age,) * 2)
+        assert are_kept(case.store, broken_off) == is_there
         assert case.n_known(seed=2) == 0  # another run looks
         assert kept.path.exists() == is_there

@@ -84,7 +84,7 @@ class _Server:
         loops: that are compiled already.
         libraries: of ``start.LIBRARIES``, that are loaded for programs that need them; with some it ends when nobody
             asked for long.
-        is_ahead: what nobody has asked for is loaded while nobody asks.
+        is_ahead: what nobody has asked for is loaded too, in pauses or between children.
         listener: where other programs may come and ask; it serves those that came to their end.
     """
 

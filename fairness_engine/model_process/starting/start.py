@@ -248,7 +248,7 @@ def get_ready(workspace: Path, *, ahead: bool = True, stands_by: bool = False) -
 
     Args:
         workspace: where the loops may lie.
-        ahead: let it load what it was not asked for yet, while nobody asks: for a program that stays.
+        ahead: let it load what it was not asked for yet: for a program that stays.
         stands_by: other programs may ask it too, for as long as this one stays.
     """
     if not _can_fork():

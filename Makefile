@@ -1,7 +1,7 @@
 # make run    set up and open the app          make test   set up and run everything that is checked
 # make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev browser lint types arrows check pytest elsewhere coverage format bench lock clean
+.PHONY: help run test setup setup-dev browser loops lint types arrows check pytest elsewhere coverage format bench lock clean
 
 PY := .venv/bin/python
 # Any Python 3 can run the set-up script, which then looks for a supported one.
@@ -14,7 +14,7 @@ N_TEST_PROCESSES ?= $(shell [ $(N_CORES) -gt 4 ] && echo 4 || echo $(N_CORES))
 
 help:
 	@grep -E '^# make|^#   ' Makefile | sed 's/^# //'
-	@echo "Also: make lint, types, arrows, pytest, elsewhere, coverage, format, bench, lock, clean"
+	@echo "Also: make lint, types, arrows, loops, pytest, elsewhere, coverage, format, bench, lock, clean"
 
 run: setup
 	@exec $(PY) -m evenhand app $(ARGS)
@@ -42,21 +42,28 @@ arrows: setup-dev
 
 check: lint types arrows
 
+# Which loops: all of them, where none is named.
+LOOPS ?=
+
+loops: setup-dev
+	@$(PY) scripts/compile_loops.py $(LOOPS)
+
 # One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.
 pytest: setup-dev browser
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
 
 # What may depend on the Python or on the processor: continuous integration tries it with others of both. No test of it certifies, so
 # the loops of certifications, two thirds of the compiling, are left out.
-elsewhere: setup-dev
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="models searches" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
+elsewhere: LOOPS = models searches
+elsewhere: setup-dev loops
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="$(LOOPS)" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
 coverage: pytest
 
 # Everything is run, so that one answer tells all that is wrong; the tests come last. The loops that they need are compiled meanwhile.
 test: setup-dev
-	@$(PY) scripts/compile_loops.py & status=0; $(MAKE) --no-print-directory -k check || status=1; $(MAKE) --no-print-directory pytest || status=1; exit $$status
+	@status=0; $(MAKE) --no-print-directory -k -j 2 -O check loops || status=1; $(MAKE) --no-print-directory pytest || status=1; exit $$status
 
 format: setup-dev
 	@$(PY) -m ruff check --fix-only . && $(PY) -m ruff format .

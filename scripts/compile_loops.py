@@ -1,6 +1,8 @@
-"""Compile all loops of this version beside something else: `make test` does it while style and types are checked.
+"""Compile loops of this version beside something else: `make test` does it while style and types are checked.
 
-    .venv/bin/python scripts/compile_loops.py
+    .venv/bin/python scripts/compile_loops.py [models] [searches] [certifications]
+
+Without a name, all of them.
 
 A second call, at the same time or later, does nothing again; the first runs, and the tests, wait for what is at work.
 """
@@ -19,7 +21,7 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))
     from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
-    prepare_compiled(Path(tempfile.gettempdir()), None, *Loops)
+    prepare_compiled(Path(tempfile.gettempdir()), None, *map(Loops, sys.argv[1:] or Loops))
     return 0
 
 

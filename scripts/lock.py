@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-UV = "uv>=0.9,<1"
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
 
@@ -55,8 +54,10 @@ def lock(source: str, target: str, options: tuple[str, ...]) -> None:
 def main() -> int:
     """Write the locks."""
     upgrade = ("--upgrade",) if "--upgrade" in sys.argv[1:] else ()
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", UV], check=True)
+    tools = ["--quiet", "--require-hashes", "-r", "requirements-setup.lock"]  # uv among them
+    subprocess.run([sys.executable, "-m", "pip", "install", *tools], cwd=ROOT, check=True)
     lock("requirements.txt", "requirements.lock", upgrade)
+    lock("requirements-setup.txt", "requirements-setup.lock", (*upgrade, "--constraint", "requirements.lock"))
     lock("requirements-team.txt", "requirements-team.lock", (*upgrade, "--constraint", "requirements.lock"))
     lock("requirements-cluster.txt", "requirements-cluster.lock", (*upgrade, "--constraint", "requirements.lock"))
     lock("requirements-dev.txt", "requirements-dev.lock", (*upgrade, "--constraint", "requirements.lock"))

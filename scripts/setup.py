@@ -7,7 +7,9 @@ with, so a changed lock or a changed Python is noticed.
 """
 
 import argparse
+import ast
 import configparser
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -17,6 +19,8 @@ import shutil
 import ssl
 import subprocess
 import sys
+import threading
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -28,13 +32,34 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "setup-stamp.json"
 LOG = VENV / "setup.log"
+BYTECODE_KEPT = VENV / "bytecode-kept"
 RUN_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
+SETUP_LOCK = "requirements-setup.lock"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 MIN_FREE_BYTES = 5 * 1024**3
 DISK_FULL_BYTES = 20 * 1024**2
-BUILD_TOOLS = ("setuptools", "wheel")
 PROGRAM = ("app.py", "evenhand", "fairness_engine", "pages", "scripts", "tests")
+
+# Settings of pip and the variables of uv that mean the same, with what stands between several values there.
+WORDS_OF_UV = {
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "no-index": ("UV_NO_INDEX", " "),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+    "cert": ("SSL_CERT_FILE", " "),
+    "proxy": ("ALL_PROXY", " "),
+    "timeout": ("UV_HTTP_TIMEOUT", " "),
+    "default-timeout": ("UV_HTTP_TIMEOUT", " "),
+    "no-cache-dir": ("UV_NO_CACHE", " "),
+}
+# Settings of pip that change nothing of what is installed here: each version is named, and each file has its hash.
+NOTHING_TO_UV = {
+    *("break-system-packages", "cache-dir", "constraint", "disable-pip-version-check", "no-color", "no-compile"),
+    *("no-input", "no-warn-script-location", "progress-bar", "quiet", "require-virtualenv", "retries"),
+    *("root-user-action", "verbose"),
+}
 
 # Used only where Python comes without ensurepip (Debian keeps it in the package python3-venv).
 PIP_WHEEL = "pip-26.3-py3-none-any.whl"
@@ -99,14 +124,14 @@ def choose_python():
     )
 
 
-def run_logged(command, on_line=None):
+def run_logged(command, environment=None):
     """Run a command with its output going to the log; returns (exit status, what it printed)."""
     lines = []
     with LOG.open("a") as log:
         process = subprocess.Popen(
             command,
             cwd=str(ROOT),
-            env=clean_environment(),
+            env=environment or clean_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -116,8 +141,6 @@ def run_logged(command, on_line=None):
         for line in process.stdout:
             log.write(line)
             lines.append(line)
-            if on_line:
-                on_line(line)
     return process.wait(), "".join(lines)
 
 
@@ -264,45 +287,99 @@ def is_ready(lock):
     return version is not None and stamp.get("python") == list(version) and stamp.get(lock) == lock_hash(lock)
 
 
-def build_tools_only(lock_text):
-    """The entries of the lock file for the tools that build a package from source, as a lock file of their own."""
-    entries = re.split(r"\n(?=[A-Za-z0-9])", lock_text)
-    return "\n".join(entry for entry in entries if entry.split("==")[0] in BUILD_TOOLS) + "\n"
+OPTIONS = ["--require-hashes", "--no-deps", "--no-build-isolation"]
 
 
-def pip_install(lock_file, n_packages):
-    """Install a lock file, hash by hash, with a line that shows how far it is."""
-    seen = []
-
-    def count(line):
-        if not sys.stdout.isatty():
-            return
-        if line.startswith(("Collecting ", "Requirement already satisfied")):
-            seen.append(line)
-            print(f"\r  {len(seen)} of {n_packages} packages ", end="", flush=True)
-        elif line.startswith("Installing collected packages"):
-            print("\r  unpacking, this takes a minute or two ", end="", flush=True)
-
+def pip_install(lock_file):
+    """Install a lock file with pip, hash by hash."""
     command = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-    # One package has no wheel: it is built with the build tools of the lock, not with whatever is newest today.
-    command += ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", str(lock_file)]
-    status, output = run_logged(command, count)
-    print("\r" + " " * 60 + "\r" if sys.stdout.isatty() else "", end="", flush=True)
+    status, output = run_logged([*command, "--no-compile", *OPTIONS, "-r", str(lock_file)])
     if status != 0:
         raise SetupError(explain(output))
 
 
+def uv_install(lock_file):
+    """Install a lock file with uv, hash by hash; returns whether that went well."""
+    environment = environment_of_uv()
+    if environment is None:
+        return False
+    cache = VENV / "uv-cache"
+    command = [str(VENV_PYTHON), "-m", "uv", "pip", "install", "--python", str(VENV_PYTHON)]
+    command += ["--index-strategy", "unsafe-best-match"]  # as pip: each of several may have it, for the hash decides
+    if not lies_beside(kept_packages(environment), VENV):  # it would be copied, and stay
+        command += ["--cache-dir", str(cache)]
+    status, _ = run_logged([*command, *OPTIONS, "-r", str(lock_file)], environment)
+    shutil.rmtree(str(cache), ignore_errors=True)
+    return status == 0
+
+
+def environment_of_uv():
+    """What tells uv how pip is set up here, or None where that is in a way that uv has no word for."""
+    command = [str(VENV_PYTHON), "-m", "pip", "config", "list", "--disable-pip-version-check"]
+    listed = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment(), check=False
+    )
+    places = {}
+    for line in listed.stdout.decode().splitlines():
+        name, _, value = line.partition("=")
+        place, _, setting = name.rpartition(".")
+        places.setdefault(setting, {})[place] = ast.literal_eval(value)
+    if not places.keys() <= NOTHING_TO_UV | WORDS_OF_UV.keys():
+        return None
+    environment = {"UV_HTTP_TIMEOUT": "180"}
+    for setting in places.keys() & WORDS_OF_UV.keys():
+        word, separator = WORDS_OF_UV[setting]
+        values = places[setting]
+        nearest = next(values[place] for place in (":env:", "install", "global", *values) if place in values)
+        environment[word] = separator.join(nearest.split())
+    return {**environment, **clean_environment()}
+
+
+def kept_packages(environment):
+    """The folder in which uv keeps packages for the next environment."""
+    command = [str(VENV_PYTHON), "-m", "uv", "cache", "dir", "--color", "never"]
+    told = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, check=False)
+    return Path(told.stdout.decode().strip() or "/")
+
+
+def lies_beside(folder, other):
+    """Whether both lie, or would lie, in one file system, so that files of one can be linked from the other."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder.stat().st_dev == other.stat().st_dev
+
+
+@contextlib.contextmanager
+def seconds_shown():
+    """Count seconds on a terminal meanwhile."""
+    has_ended = threading.Event()
+    began_at = time.monotonic()
+
+    def show():
+        while sys.stdout.isatty() and not has_ended.wait(1):
+            print(f"\r  {time.monotonic() - began_at:.0f} s ", end="", flush=True)
+
+    counter = threading.Thread(target=show)
+    counter.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        counter.join()
+        print("\r" + " " * 10 + "\r" if sys.stdout.isatty() else "", end="", flush=True)
+
+
 def install(lock):
     """Install everything that a lock file names, then write the stamp."""
-    text = (ROOT / lock).read_text()
-    n_packages = len(re.findall(r"^[A-Za-z0-9].*==", text, re.MULTILINE))
-    print(f"Installing {n_packages} packages into .venv (once; some minutes, about 4 GB) ...", flush=True)
+    n_packages = len(re.findall(r"^[A-Za-z0-9].*==", (ROOT / lock).read_text(), re.MULTILINE))
+    print(f"Installing {n_packages} packages into .venv (once; about a minute, about 4 GB) ...", flush=True)
     stamp = read_stamp()
-    STAMP.unlink() if STAMP.exists() else None
-    tools = VENV / "build-tools.lock"
-    tools.write_text(build_tools_only(text))
-    pip_install(tools, len(BUILD_TOOLS))
-    pip_install(ROOT / lock, n_packages)
+    for made in (STAMP, BYTECODE_KEPT):
+        made.unlink() if made.exists() else None
+    with seconds_shown():
+        pip_install(ROOT / SETUP_LOCK)
+        if not uv_install(ROOT / lock):
+            pip_install(ROOT / lock)
     version = version_of(VENV_PYTHON)
     installed = {lock: lock_hash(lock), "python": list(version)}
     if lock == DEV_LOCK:
@@ -333,25 +410,50 @@ def prepare(lock):
     print(".venv is ready.", flush=True)
 
 
-def compile_program():
-    """Keep the program's own modules as bytecode: the model's process, which may write nothing, would compile them at
-    every start.
-    """
-    command = [str(VENV_PYTHON), "-m", "compileall", "-q", *(str(ROOT / name) for name in PROGRAM)]
+# Bytecode: the model's process, which may write nothing, would compile at every start what is not compiled before
+
+
+def keep_bytecode(*what):
+    """Compile modules, where they are not compiled yet."""
+    command = [str(VENV_PYTHON), "-m", "compileall", "-q", *map(str, what)]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(command, cwd=str(ROOT), env=clean_environment(), check=False, **quiet)
+    return subprocess.run(command, cwd=str(ROOT), env=clean_environment(), check=False, **quiet)
+
+
+def begin_bytecode_of_packages():
+    """Have the packages compiled beside whatever comes next, which need not wait for it."""
+    if not BYTECODE_KEPT.exists():
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.Popen([sys.executable, __file__, "--bytecode"], start_new_session=True, **quiet)
+
+
+def keep_bytecode_of_packages():
+    """Compile the packages while nobody needs the machine; not twice at a time."""
+    os.nice(19)
+    with (VENV / "pyvenv.cfg").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        keep_bytecode(VENV / "lib", "-j", "0", "-x", "/tests?/")
+        BYTECODE_KEPT.touch()
 
 
 def main():
     """Prepare `.venv`; one preparation at a time."""
     parser = argparse.ArgumentParser(description="Prepare .venv with the pinned versions.")
     parser.add_argument("--dev", action="store_true", help="with what the tests and checks need")
+    parser.add_argument("--bytecode", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.bytecode:
+        keep_bytecode_of_packages()
+        return 0
     with Path(__file__).open() as this_file:  # a lock on it: `make run` and `make test` may be called together
         fcntl.flock(this_file, fcntl.LOCK_EX)
         try:
             prepare(DEV_LOCK if options.dev else RUN_LOCK)
-            compile_program()
+            keep_bytecode(*(ROOT / name for name in PROGRAM))
+            begin_bytecode_of_packages()
         except SetupError as problem:
             print(problem, file=sys.stderr)
             return 1

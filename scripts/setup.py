@@ -56,9 +56,9 @@ WORDS_OF_UV = {
 }
 # Settings of pip that change nothing of what is installed here: each version is named, and each file has its hash.
 NOTHING_TO_UV = {
-    *("break-system-packages", "cache-dir", "constraint", "disable-pip-version-check", "no-color", "no-compile"),
-    *("no-input", "no-warn-script-location", "progress-bar", "quiet", "require-virtualenv", "retries"),
-    *("root-user-action", "verbose"),
+    *("break-system-packages", "cache-dir", "config-file", "constraint", "disable-pip-version-check", "no-color"),
+    *("no-compile", "no-input", "no-warn-script-location", "progress-bar", "quiet", "require-virtualenv"),
+    *("retries", "root-user-action", "verbose"),
 }
 
 # Used only where Python comes without ensurepip (Debian keeps it in the package python3-venv).
@@ -284,7 +284,8 @@ def is_ready(lock):
     """Whether `.venv` holds exactly this lock file's packages and its Python still runs."""
     stamp = read_stamp()
     version = version_of(VENV_PYTHON)
-    return version is not None and stamp.get("python") == list(version) and stamp.get(lock) == lock_hash(lock)
+    is_locked = all(stamp.get(name) == lock_hash(name) for name in (lock, SETUP_LOCK))
+    return version is not None and stamp.get("python") == list(version) and is_locked
 
 
 OPTIONS = ["--require-hashes", "--no-deps", "--no-build-isolation"]
@@ -326,13 +327,13 @@ def environment_of_uv():
         places.setdefault(setting, {})[place] = ast.literal_eval(value)
     if not places.keys() <= NOTHING_TO_UV | WORDS_OF_UV.keys():
         return None
-    environment = {"UV_HTTP_TIMEOUT": "180"}
+    environment = {"UV_HTTP_TIMEOUT": "180", **clean_environment()}
     for setting in places.keys() & WORDS_OF_UV.keys():
         word, separator = WORDS_OF_UV[setting]
         values = places[setting]
         nearest = next(values[place] for place in (":env:", "install", "global", *values) if place in values)
         environment[word] = separator.join(nearest.split())
-    return {**environment, **clean_environment()}
+    return environment
 
 
 def kept_packages(environment):
@@ -381,7 +382,7 @@ def install(lock):
         if not uv_install(ROOT / lock):
             pip_install(ROOT / lock)
     version = version_of(VENV_PYTHON)
-    installed = {lock: lock_hash(lock), "python": list(version)}
+    installed = {lock: lock_hash(lock), SETUP_LOCK: lock_hash(SETUP_LOCK), "python": list(version)}
     if lock == DEV_LOCK:
         installed[RUN_LOCK] = lock_hash(RUN_LOCK)  # the locks agree: the larger one holds the smaller one
     elif stamp.get("python") == list(version) and stamp.get(RUN_LOCK) == lock_hash(RUN_LOCK):

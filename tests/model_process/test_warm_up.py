@@ -56,13 +56,13 @@ for name in ("census_income_network", "census_income_forest", "census_income_svm
             "model": {"path": str(chosen.path), "name": chosen.path.name},
             "schema": schema.to_json(), "scope": asked.to_json(), "needs_variants": True,
         })
-        of_searches = {"budget": Budget(4_000), "max_starts": 500}
+        of_searches = {"budget": Budget(1_000), "max_starts": 100}
         runs = [(kinds.SEARCH.name, {"technique": technique, **of_searches}) for technique in TECHNIQUES]
         picky = [name for name, technique in TECHNIQUES.items() if hasattr(technique, "only_plausible")]
         assert picky
         plausible = {"settings": {"only_plausible": True}}
         runs += [(kinds.SEARCH.name, {"technique": technique, **of_searches, **plausible}) for technique in picky]
-        runs += [("estimate", {"distribution": each, "n_samples": 1_000}) for each in Distribution]
+        runs += [("estimate", {"distribution": each, "n_samples": 300}) for each in Distribution]
         runs += [("count", {})]
         for kind, others in runs:
             config = kinds.KINDS[kind].config("data", "model", schema, asked, **others)

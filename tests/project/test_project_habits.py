@@ -43,7 +43,11 @@ def test_continuous_integration_runs_everything_and_a_second_python(root: Path) 
     entry = root / ".ci" / "run"
     assert os.access(entry, os.X_OK)
     lines = entry.read_text().splitlines()
-    assert "make test || status=1" in lines
+    checks, tests = "make -k -j 2 -O check loops || status=1", "make pytest || status=1"
+    assert lines.index(checks) < lines.index(tests)
+    (recipe,) = re.findall(r"^test: .*\n\t(.*)", (root / "Makefile").read_text(), re.MULTILINE)
+    whole = recipe.replace("$(MAKE) --no-print-directory", "make")
+    assert f"{checks}; {tests}" in whole, "what `make test` runs"
     assert any(line.startswith("OPENBLAS_CORETYPE=") and " elsewhere " in line for line in lines)
     assert lines[-1] == 'exit "$status"'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import http.server
 import importlib.metadata
@@ -9,8 +10,13 @@ import importlib.util
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import sysconfig
 import threading
+import venv
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +24,7 @@ from types import ModuleType
 import pytest
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+SETUP_LOCK = "requirements-setup.lock"
 
 
 def load(root: Path, name: str) -> ModuleType:
@@ -35,18 +42,19 @@ def setup(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module
     """The set-up script, working on an empty project in a folder of its own."""
     monkeypatch.syspath_prepend(str(root / "scripts"))
     module = load(root, "setup")
-    venv = tmp_path / ".venv"
-    (venv / "bin").mkdir(parents=True)
-    (venv / "bin" / "python").symlink_to(sys.executable)
+    folder = tmp_path / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
     for name, value in {
         "ROOT": tmp_path,
-        "VENV": venv,
-        "VENV_PYTHON": venv / "bin" / "python",
-        "STAMP": venv / "setup-stamp.json",
-        "LOG": venv / "setup.log",
+        "VENV": folder,
+        "VENV_PYTHON": folder / "bin" / "python",
+        "STAMP": folder / "setup-stamp.json",
+        "LOG": folder / "setup.log",
+        "BYTECODE_KEPT": folder / "bytecode-kept",
     }.items():
         monkeypatch.setattr(module, name, value)
-    for lock in LOCKS:
+    for lock in (*LOCKS, SETUP_LOCK):
         (tmp_path / lock).write_text("six==1.17.0 \\\n    --hash=sha256:00\n")
     return module
 
@@ -75,7 +83,7 @@ def index(tmp_path: Path) -> Iterator[str]:
 
 
 def stamp_of(setup: ModuleType, *locks: str) -> dict[str, object]:
-    return {**{lock: setup.lock_hash(lock) for lock in locks}, "python": list(sys.version_info[:2])}
+    return {**{lock: setup.lock_hash(lock) for lock in (*locks, SETUP_LOCK)}, "python": list(sys.version_info[:2])}
 
 
 def test_without_a_stamp_nothing_is_ready(setup: ModuleType) -> None:
@@ -93,6 +101,12 @@ def test_a_changed_lock_is_noticed(setup: ModuleType) -> None:
     (setup.ROOT / "requirements.lock").write_text("six==1.17.1\n")
     assert not setup.is_ready("requirements.lock")
     assert setup.is_ready("requirements-dev.lock")
+
+
+def test_another_installer_is_noticed(setup: ModuleType) -> None:
+    setup.STAMP.write_text(json.dumps(stamp_of(setup, *LOCKS)))
+    (setup.ROOT / SETUP_LOCK).write_text("six==1.17.1\n")
+    assert not setup.is_ready("requirements.lock")
 
 
 def test_another_python_is_noticed(setup: ModuleType) -> None:
@@ -198,6 +212,109 @@ def test_a_local_index_is_not_asked_through_settings_of_another_python(
     assert environment["PIP_INDEX_URL"] == "https://packages.example/simple"
 
 
+# Installing by uv
+
+
+@pytest.fixture
+def own_environment(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An environment with nothing in it, that finds pip and uv in the tests' own; what uv keeps is its own."""
+    shutil.rmtree(setup.VENV)
+    venv.create(setup.VENV, with_pip=False)
+    (packages,) = (setup.VENV / "lib").glob("python3*/site-packages")
+    (packages / "tools.pth").write_text(sysconfig.get_path("purelib"))
+    (setup.VENV / "bin" / "uv").symlink_to(Path(sysconfig.get_path("scripts")) / "uv")
+    monkeypatch.setenv("UV_CACHE_DIR", str(setup.ROOT / "kept"))
+    return packages
+
+
+@pytest.fixture
+def lock_of_a_wheel(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The lock file of one package that the index offers, which pip is set to."""
+    name, about = "tiny-1.0-py3-none-any.whl", "tiny-1.0.dist-info"
+    wheel = tmp_path / "index" / name
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("tiny.py", "WORD = 'installed'\n")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        file.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{about}/RECORD", f"tiny.py,,\n{about}/METADATA,,\n{about}/WHEEL,,\n{about}/RECORD,,\n")
+    (tmp_path / "index" / "simple" / "tiny").mkdir()
+    (tmp_path / "index" / "simple" / "tiny" / "index.html").write_text(f'<a href="../../{name}">{name}</a>')
+    monkeypatch.setenv("PIP_INDEX_URL", index)
+    lock = tmp_path / "tiny.lock"
+    lock.write_text(f"tiny==1.0 \\\n    --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
+    return lock
+
+
+def test_uv_installs_from_the_index_that_pip_is_set_to(
+    setup: ModuleType, own_environment: Path, lock_of_a_wheel: Path
+) -> None:
+    assert setup.uv_install(lock_of_a_wheel), setup.LOG.read_text()
+    assert (own_environment / "tiny.py").read_text() == "WORD = 'installed'\n"
+
+
+def test_uv_installs_nothing_with_another_hash_and_pip_says_so(
+    setup: ModuleType, own_environment: Path, lock_of_a_wheel: Path
+) -> None:
+    lock_of_a_wheel.write_text("tiny==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    assert not setup.uv_install(lock_of_a_wheel)
+    with pytest.raises(setup.SetupError, match="must match its hash"):
+        setup.pip_install(lock_of_a_wheel)
+    assert not (own_environment / "tiny.py").exists()
+
+
+def test_where_uv_has_no_word_for_how_pip_is_set_up_pip_is_asked(
+    setup: ModuleType, own_environment: Path, lock_of_a_wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_PREFER_BINARY", "1")
+    assert setup.environment_of_uv() is None
+    assert not setup.uv_install(lock_of_a_wheel)
+    setup.pip_install(lock_of_a_wheel)
+    assert (own_environment / "tiny.py").exists()
+
+
+def test_settings_of_pip_are_uvs_too_and_the_nearest_counts(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    settings = tmp_path / "pip.conf"
+    settings.write_text(
+        "[global]\nindex-url = https://far.example/simple\nextra-index-url =\n  https://a.example\n  https://b.example\n"
+        "find-links = /one /two\nconstraint = /nowhere.txt\n[install]\ncert = /company.pem\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
+    monkeypatch.setenv("PIP_INDEX_URL", "https://near.example/simple")
+    monkeypatch.setattr(setup, "VENV_PYTHON", Path(sys.executable))
+    told = setup.environment_of_uv()
+    assert told["UV_DEFAULT_INDEX"] == "https://near.example/simple"
+    assert told["UV_INDEX"] == "https://a.example https://b.example"
+    assert told["UV_FIND_LINKS"] == "/one,/two"
+    assert told["SSL_CERT_FILE"] == "/company.pem"
+
+
+def test_packages_are_compiled_once_and_by_one(setup: ModuleType, own_environment: Path) -> None:
+    (own_environment / "tests").mkdir()
+    for module in (own_environment / "tiny.py", own_environment / "tests" / "never.py"):
+        module.write_text("WORD = 1\n")
+    code = f"import sys; sys.path.insert(0, {str(Path(setup.__file__).parent)!r})\n"
+    code += "import setup; from pathlib import Path\n"
+    code += f"setup.VENV = Path({str(setup.VENV)!r}); setup.VENV_PYTHON = setup.VENV / 'bin' / 'python'\n"
+    code += "setup.BYTECODE_KEPT = setup.VENV / 'bytecode-kept'; setup.keep_bytecode_of_packages()"
+    command = [sys.executable, "-c", code]  # it yields to everybody, which no process of tests may
+    kept = Path(importlib.util.cache_from_source(str(own_environment / "tiny.py")))
+    with (setup.VENV / "pyvenv.cfg").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(command, check=True)
+        assert not kept.exists()
+    assert not setup.BYTECODE_KEPT.exists()
+    subprocess.run(command, check=True)
+    assert setup.BYTECODE_KEPT.exists()
+    assert kept.exists()
+    assert not (own_environment / "tests" / "__pycache__").exists()
+
+
 # The lock files
 
 
@@ -240,10 +357,11 @@ def test_every_entry_of_a_lock_has_a_hash(root: Path, lock: str) -> None:
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_the_build_tools_are_taken_from_the_lock(root: Path, setup: ModuleType) -> None:
-    text = setup.build_tools_only((root / "requirements.lock").read_text())
-    assert re.findall(r"^([a-z]+)==", text, re.MULTILINE) == ["setuptools", "wheel"]
-    assert text.count("--hash=sha256:") >= 2
+def test_what_installs_and_builds_the_others_is_locked_too(root: Path, setup: ModuleType) -> None:
+    tools, run = pinned(root, SETUP_LOCK), pinned(root, "requirements.lock")
+    assert wanted(root, "requirements-setup.txt") <= tools.keys()
+    assert {name: run.get(name, version) for name, version in tools.items()} == tools
+    assert (root / SETUP_LOCK).read_text().count("--hash=sha256:") > len(tools)
 
 
 def test_these_tests_run_with_the_locked_versions(root: Path) -> None:

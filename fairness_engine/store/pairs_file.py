@@ -47,7 +47,7 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
     """
     try:
         with path.open("rb") as file:
-            table = pq.read_table(file)
+            table = pq.ParquetFile(file).read()  # without Arrow's data sets, which each run would load for this alone
         first = _matrix(table, [f"a.{name}" for name in config.schema.names])
         second = first.copy()
         for name in config.scope.changing:

@@ -40,6 +40,13 @@ class Evidence:
         linked = [link.column for link in self.scope.links]
         return f"{names} (and {listed(linked, most=4)} with it)" if linked else names
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether it looked at anything: one that was cancelled before says nothing of anybody."""
+        run = self.run
+        found = (getattr(self.results, name) for name in KINDS[run.config.kind].findings)
+        return run.state is not RunState.CANCELLED or bool(run.n_tried or run.n_found) or any(found)
+
     @cached_property
     def nothing_but(self) -> str:
         """``nothing but sex``; of several attributes ``nothing but sex, race or both``."""
@@ -52,6 +59,8 @@ class Evidence:
 @dataclass(frozen=True)
 class Sorted:
     """The runs of a review.
+
+    One that was cancelled before it looked at anything is in none of them.
 
     Args:
         current: that ended with something to say of what the review asks now, the newest first.
@@ -92,9 +101,12 @@ def sort_runs(store: RunStore, review: Review, runs: Iterable[RunRecord] | None 
             broken.append(run)
         else:
             try:
-                current.append(Evidence(run, results_of(store, run.id)))
+                one = Evidence(run, results_of(store, run.id))
             except RunError:
                 broken.append(run)
+                continue
+            if one.has_looked:
+                current.append(one)
     return Sorted(tuple(current), tuple(active), tuple(broken), tuple(earlier))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
+from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, SEARCH
 from fairness_engine.telling.wording import counted
 
 _MOST = 4
@@ -61,6 +62,8 @@ def _how_many(found: Findings, first: dict[Subject, Finding | None]) -> list[str
     n_looks = sum(tried.is_of_people for tried in found.tried)
     if n_looks:
         return [f"Nobody was found who is decided otherwise, in {counted(n_looks, 'look', 'looks')} that ended."]
+    if any(kind.has(run.config) for run in found.active for kind in (SEARCH, ESTIMATE, COUNT, CERTIFY)):
+        return ["No look for people who are decided otherwise has ended; some are on the way."]
     others = [f"{tried.said.rstrip('.')}: {tried.shows[0].lower()}{tried.shows[1:]}" for tried in found.tried]
     return ["Nobody has looked for people who are decided otherwise.", *others[:1]]
 

@@ -16,6 +16,7 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store.store import RunStore
 from findings_cases import assess, assessed, review_of, without_model
+from run_cases import config_of
 
 PLANTED = {
     "census_income_planted": "Women fare worse, with age 27 or over, education years 16 or more, hours per week 39 or "
@@ -174,11 +175,29 @@ def test_a_proxy_that_moves_no_score_is_said_in_words_not_in_shares_of_nothing(t
     assert "0 %" not in card.facts[0]
 
 
+@pytest.mark.parametrize("kind", ["search", "estimate", "count", "certify", "rules", "figures", "proxies"])
+def test_a_run_that_was_cancelled_before_it_began_is_no_look(tmp_path: Path, kind: str) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = review_of(store, "marketing_ignores_protected", ("sex",))
+    store.request_cancel(
+        store.create_run(config_of(review, "random" if kind == "search" else "", kind=kind), review.id)
+    )
+    found = findings_of(store, review)
+    assert found.is_empty
+    assert answer(found) == ["Nothing was looked at yet."]
+    assert set(found.missing) == set(Evidence)
+
+
 def test_rates_alone_are_no_look_for_people(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "workspace")
     review = assess(store, review_of(store, "marketing_ignores_protected", ("sex",)), (Evidence.FIGURES,))
     first, second, *_ = answer(findings_of(store, review))
     assert first == "Nobody has looked for people who are decided otherwise."
     assert second.startswith("Groups by ")
+    waiting = store.create_run(config_of(review, "random"), review.id)
+    first, *_ = answer(findings_of(store, review))
+    assert first == "No look for people who are decided otherwise has ended; some are on the way."
+    store.request_cancel(waiting)
+    assert answer(findings_of(store, review))[0] == "Nobody has looked for people who are decided otherwise."
     review = assess(store, review, (Evidence.SCAN,))
     assert answer(findings_of(store, review))[0] == "Nobody was found who is decided otherwise, in 1 look that ended."

@@ -121,7 +121,8 @@ def _draw_cards(review: Review, found: Findings, shown: Iterable[int]) -> None:
 def _say_tried(found: Findings) -> None:
     if not found.tried:
         return
-    st.header("Looked at, and nothing found" if found.cards else "Nothing was found", anchor=False)
+    nothing = "Nothing was found so far" if found.active else "Nothing was found"
+    st.header("Looked at, and nothing found" if found.cards else nothing, anchor=False)
     st.caption("What was tried, how much of it, what that shows, and what it does not.")
     for tried in found.tried:
         with st.container(border=True):

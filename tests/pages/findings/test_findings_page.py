@@ -15,6 +15,7 @@ from fairness_engine.findings.gather import findings_of
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore
 from findings_cases import assess, assessed, review_of, without_model
+from run_cases import config_of
 
 PAGE = "pages/findings/page.py"
 
@@ -80,6 +81,21 @@ def test_where_nothing_was_found_it_says_what_that_shows_and_what_not(open_app: 
     assert "Nothing was found" in text
     assert "Does not show" in text
     assert "fare worse" not in text + said.html_of(app)
+
+
+def test_while_runs_are_on_the_way_nothing_was_found_so_far(
+    open_app: OpenApp, workspace: Path, started: list[str]
+) -> None:
+    store = RunStore(workspace)
+    review = assess(store, review_of(store, "marketing_ignores_protected", ("sex",)), (Evidence.FIGURES,))
+    run_id = store.create_run(config_of(review, "random"), review.id)
+    app = open_app(PAGE, review=review.id)
+    assert "Nothing was found so far" in said.text_of(app)
+    assert "some are on the way" in said.html_of(app)
+    store.request_cancel(run_id)
+    app = open_app(PAGE, review=review.id)
+    assert "Nothing was found so far" not in said.text_of(app)
+    assert "Nobody has looked for people" in said.html_of(app)
 
 
 def test_an_incomplete_review_is_led_on(open_app: OpenApp, store: RunStore) -> None:

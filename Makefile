@@ -1,7 +1,7 @@
 # make run    set up and open the app          make test   set up and run everything that is checked
 # make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev browser loops lint types arrows check pytest elsewhere coverage format bench lock clean
+.PHONY: help run test setup setup-dev browser loops lint types arrows check pytest elsewhere ready-elsewhere coverage format bench lock clean
 
 PY := .venv/bin/python
 # Any Python 3 can run the set-up script, which then looks for a supported one.
@@ -54,8 +54,9 @@ pytest: setup-dev browser
 
 # What may depend on the Python or on the processor: continuous integration tries it with others of both. No test of it certifies, so
 # the loops of certifications, two thirds of the compiling, are left out.
-elsewhere: LOOPS = models searches
-elsewhere: setup-dev loops
+elsewhere ready-elsewhere: LOOPS = models searches
+ready-elsewhere: loops
+elsewhere: ready-elsewhere
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="$(LOOPS)" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered

@@ -39,6 +39,7 @@ SETUP_LOCK = "requirements-setup.lock"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 MIN_FREE_BYTES = 5 * 1024**3
 DISK_FULL_BYTES = 20 * 1024**2
+QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 PROGRAM = ("app.py", "evenhand", "fairness_engine", "pages", "scripts", "tests")
 
 # Settings of pip and the variables of uv that mean the same, with what stands between several values there.
@@ -223,7 +224,9 @@ def add_pip_with_apt(python, why):
 
 
 def pip_setting(name):
-    """A setting of pip, from PIP_NAME or pip's configuration files, or None: the same places that pip reads."""
+    """A setting of pip, from PIP_NAME or pip's configuration files, or None: the places that pip reads, which is not
+    there yet to be asked.
+    """
     from_environment = os.environ.get("PIP_" + name.upper().replace("-", "_"))
     if from_environment:
         return from_environment
@@ -415,17 +418,16 @@ def prepare(lock):
 
 
 def keep_bytecode(*what):
-    """Compile modules, where they are not compiled yet."""
+    """Compile modules, where they are not compiled yet; returns whether it came to its end."""
     command = [str(VENV_PYTHON), "-m", "compileall", "-q", *map(str, what)]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.run(command, cwd=str(ROOT), env=clean_environment(), check=False, **quiet)
+    ended = subprocess.run(command, cwd=str(ROOT), env=clean_environment(), check=False, **QUIET)
+    return ended.returncode >= 0  # 1 where some file is of another Python, less where it was killed
 
 
 def begin_bytecode_of_packages():
     """Have the packages compiled beside whatever comes next, which need not wait for it."""
     if not BYTECODE_KEPT.exists():
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.Popen([sys.executable, __file__, "--bytecode"], start_new_session=True, **quiet)
+        subprocess.Popen([sys.executable, __file__, "--bytecode"], start_new_session=True, **QUIET)
 
 
 def keep_bytecode_of_packages():
@@ -436,8 +438,8 @@ def keep_bytecode_of_packages():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        keep_bytecode(VENV / "lib", "-j", "0", "-x", "/tests?/")
-        BYTECODE_KEPT.touch()
+        if keep_bytecode(VENV / "lib", "-j", "0", "-x", "/tests?/"):
+            BYTECODE_KEPT.touch()
 
 
 def main():

@@ -43,7 +43,8 @@ def test_continuous_integration_runs_everything_and_a_second_python(root: Path) 
     entry = root / ".ci" / "run"
     assert os.access(entry, os.X_OK)
     lines = entry.read_text().splitlines()
-    checks, tests = "make -k -j 2 -O check loops || status=1", "make pytest || status=1"
+    checks = "make -k -j 2 -O check loops || status=1"
+    tests = "make pytest || status=1"
     assert lines.index(checks) < lines.index(tests)
     (recipe,) = re.findall(r"^test: .*\n\t(.*)", (root / "Makefile").read_text(), re.MULTILINE)
     whole = recipe.replace("$(MAKE) --no-print-directory", "make")

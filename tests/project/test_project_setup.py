@@ -216,7 +216,7 @@ def test_a_local_index_is_not_asked_through_settings_of_another_python(
 
 
 @pytest.fixture
-def own_environment(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_environment(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An environment with nothing in it, that finds pip and uv in the tests' own; what uv keeps is its own."""
     shutil.rmtree(setup.VENV)
     venv.create(setup.VENV, with_pip=False)
@@ -230,7 +230,8 @@ def own_environment(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Itera
 @pytest.fixture
 def lock_of_a_wheel(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The lock file of one package that the index offers, which pip is set to."""
-    name, about = "tiny-1.0-py3-none-any.whl", "tiny-1.0.dist-info"
+    name = "tiny-1.0-py3-none-any.whl"
+    about = "tiny-1.0.dist-info"
     wheel = tmp_path / "index" / name
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr("tiny.py", "WORD = 'installed'\n")
@@ -343,6 +344,14 @@ def test_the_program_is_kept_as_bytecode(setup: ModuleType, tmp_path: Path) -> N
     assert b"newer" in kept.read_bytes()
 
 
+def test_compiling_that_was_killed_did_not_come_to_its_end(setup: ModuleType, tmp_path: Path) -> None:
+    assert setup.keep_bytecode(tmp_path / "nowhere")
+    setup.VENV_PYTHON.unlink()
+    setup.VENV_PYTHON.write_text("#!/bin/sh\nkill -9 $$\n")
+    setup.VENV_PYTHON.chmod(0o755)
+    assert not setup.keep_bytecode(tmp_path / "nowhere")
+
+
 def test_the_locks_hold_what_the_readable_files_ask_for(root: Path) -> None:
     run, dev = (pinned(root, lock) for lock in LOCKS)
     assert wanted(root, "requirements.txt") <= run.keys()
@@ -358,7 +367,8 @@ def test_every_entry_of_a_lock_has_a_hash(root: Path, lock: str) -> None:
 
 
 def test_what_installs_and_builds_the_others_is_locked_too(root: Path, setup: ModuleType) -> None:
-    tools, run = pinned(root, SETUP_LOCK), pinned(root, "requirements.lock")
+    tools = pinned(root, SETUP_LOCK)
+    run = pinned(root, "requirements.lock")
     assert wanted(root, "requirements-setup.txt") <= tools.keys()
     assert {name: run.get(name, version) for name, version in tools.items()} == tools
     assert (root / SETUP_LOCK).read_text().count("--hash=sha256:") > len(tools)

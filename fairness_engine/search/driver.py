@@ -24,9 +24,9 @@ from fairness_engine.search.technique import Technique
 
 REPORT_SECONDS = 0.25
 """At most one report in this time."""
-_MAX_PAIRS_AN_EVENT = 10_000
-_SAMPLE_SECONDS = 2.0
+SAMPLE_SECONDS = 2.0
 """A search that goes on is watched this often."""
+_MAX_PAIRS_AN_EVENT = 10_000
 
 
 def rng_of(seed: int) -> np.random.Generator:
@@ -82,7 +82,7 @@ def run_search(
                 yield from _report(oracle, phase)
                 last_report = oracle.seconds
                 has_told = oracle.n_found > 0
-                if last_report - last_sample >= _SAMPLE_SECONDS:
+                if last_report - last_sample >= SAMPLE_SECONDS:
                     yield _sampled(oracle)
                     last_sample = oracle.seconds
     except SearchStopped as stop:

@@ -127,13 +127,13 @@ def test_verdicts_come_in_the_order_of_individuals_however_they_are_blocked(
     inner_rows: int, block_seconds: float, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairness_engine.measures.exact_count._MAX_INNER_ROWS", inner_rows)
-    monkeypatch.setattr("fairness_engine.clock.BATCH_SECONDS", block_seconds)
+    clock = Clock(batch_seconds=block_seconds)
     domain = small_domain(("sex", "job"), score_gap=0.35 if kind == "gap" else 0.0)
     rough = RoughPredictor(biased_score)
     model = Model(rough, rough, rounding=0.06) if kind == "rough" else function_model(biased_score)
     if kind == "classes":
         model = function_model(three_scores, 3)
-    verdicts = np.concatenate([verdicts for verdicts, _ in decide_all(model, domain)])
+    verdicts = np.concatenate([verdicts for verdicts, _ in decide_all(model, domain, clock)])
     n = int(domain.n_individuals)
     scores = model.scores(domain.variants(individuals(domain, 0, n)).reshape(-1, 5))
     decisions = model.decide(scores).reshape(n, -1)

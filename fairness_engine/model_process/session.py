@@ -58,6 +58,7 @@ class ModelSession:
         model_file: where the model's file is and what it was called, to train it again.
         picked, group: pairs and the rule set that a person picked for a retraining.
         surrogate: the tree that diversity is measured by, where an earlier run learned it.
+        known_reading: how the model is read, where an earlier run judged it.
         of_people: where the rows of this are rows of roles (see ``in_roles``): the same for rows of people.
         found: what is the same for all runs on what was opened, by name, once one has found it.
     """
@@ -70,6 +71,7 @@ class ModelSession:
     picked: Pairs | None = None
     group: RuleGroup | None = None
     surrogate: Surrogate | None = None
+    known_reading: Reading | None = None
     of_people: ModelSession | None = None
     found: dict[str, Any] = field(default_factory=dict)
 
@@ -149,7 +151,7 @@ class ModelSession:
 
     def given(self, request: Mapping[str, Any]) -> ModelSession:
         """The same with what a request brings for a run: the pairs (``cases``) and the ``rule_set`` that a person
-        picked, the ``surrogate`` that an earlier run learned; each may be missing.
+        picked, the ``surrogate`` and the ``reading`` that an earlier run learned; each may be missing.
         """
         from fairness_engine.measures.diversity import Surrogate
         from fairness_engine.retraining.evaluation.rule_group import RuleGroup
@@ -157,11 +159,13 @@ class ModelSession:
         cases = request.get("cases")
         rule_set = request.get("rule_set")
         surrogate = request.get("surrogate")
+        reading = request.get("reading")
         return replace(
             self,
             picked=None if cases is None else unpack_pairs(cases, self.domain.n_columns),
             group=None if rule_set is None else RuleGroup.from_json(rule_set),
             surrogate=None if surrogate is None else decode(Surrogate, surrogate),
+            known_reading=None if reading is None else decode(Reading, reading),
         )
 
     def learn_surrogate(self, clock: Clock) -> Surrogate | None:
@@ -288,13 +292,17 @@ class ModelSession:
 
     def reading(self) -> Reading:
         """How far it is confirmed that the model is read rightly, by a brief look."""
-        from fairness_engine.models.fit.reading import assess_reading
+        from fairness_engine.models.fit.reading import assess_briefly
         from fairness_engine.models.model import measure_rows_per_second
 
         if "reading" not in self.found:
             speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
-            found = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True)
-            self.found["reading"] = replace(found, ways=())  # for the Model page, where they can be chosen
+            rng = np.random.default_rng(0)
+            found, is_steady = assess_briefly(self.model, self.dataset, speed, rng, self.known_reading)
+            found = replace(found, ways=())  # they are for the Model page, where they can be chosen
+            self.found["reading"] = found
+            if is_steady and self.known_reading is None:
+                self.learned["reading"] = encode(found)
         known: Reading = self.found["reading"]
         return known
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,22 @@ class _Read:
     estimator: Any = None
     classes: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def prepared(self) -> Any:
+        """The estimator, its parts checked: once, however often it is bound."""
+        from fairness_engine.models.sklearn.estimator import prepare_estimator
+
+        return prepare_estimator(self.estimator)
+
+    @cached_property
+    def compiled(self) -> Predictor:
+        """Its fastest predictor, not compared with it: for trials, of which there are many."""
+        from fairness_engine.models.sklearn.estimator import compile_estimator
+        from fairness_engine.models.sklearn.native_parts import damage_told
+
+        with damage_told():
+            return compile_estimator(self.prepared)
 
 
 def open_model(
@@ -118,12 +134,15 @@ def _bound(
     predictor = read.predictor
     if predictor is None:  # a file yields one or the other
         from fairness_engine.models.fit.incomplete import checked_predictor
-        from fairness_engine.models.sklearn.binding import bind_estimator
-        from fairness_engine.models.sklearn.estimator import prepare_estimator
+        from fairness_engine.models.sklearn.binding import bind_estimator, encoder_of
         from fairness_engine.models.sklearn.native_parts import damage_told
 
-        estimator = prepare_estimator(read.estimator)
-        predictor, encoder, more = bind_estimator(estimator, schema, is_trial=is_trial)
+        estimator = read.prepared
+        if is_trial:
+            encoder, more = encoder_of(estimator, schema)
+            predictor = read.compiled
+        else:
+            predictor, encoder, more = bind_estimator(estimator, schema)
         with damage_told():
             incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
             own = tuple(str(name) for name in estimator.classes_)

@@ -39,7 +39,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.results import Card, Changes, Measured, Retrained, Training, WorstRuleSet
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs.case_selection import picked_content
-from fairness_engine.runs.surrogates import keep_surrogate, known_surrogate
+from fairness_engine.runs.learned import keep_lessons, known_lessons
 from fairness_engine.runs.writers.models import ModelWriter
 from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.runs.writers.proofs import ProofsWriter
@@ -97,8 +97,8 @@ class RunKind(Generic[S]):
         goes_whole: whether a cluster works it in one of its processes.
         spent: what counts against which limit, beside the budget's seconds.
         finds: what is found, in a word.
-        given: what its process is told beside the configuration: what a person picked, or an earlier run learned.
-        keep: takes what its process has learned for the next run, which may be anything.
+        picked: what a person picked for it, beside the configuration.
+        learns: what its process learns for the next run, see ``learned``.
         grace_seconds: how much longer than its budget of seconds a run may take.
         silence_seconds: how long it may say nothing.
         cancel_seconds: how long a cancelled one may take to stop by itself before its process is killed.
@@ -121,8 +121,8 @@ class RunKind(Generic[S]):
     goes_whole: bool = False
     spent: Callable[[RunRecord, S], tuple[Spent, ...]] = lambda _, __: ()
     finds: str = "found"
-    given: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
-    keep: Callable[[RunStore, RunConfig, dict[str, Any]], None] = lambda _, __, ___: None
+    picked: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
+    learns: tuple[str, ...] = ("reading",)
     grace_seconds: float = 120.0
     silence_seconds: float = 600.0
     cancel_seconds: float = 0.25
@@ -130,6 +130,14 @@ class RunKind(Generic[S]):
     def has(self, config: RunConfig) -> bool:
         """Whether a run is of this kind."""
         return config.kind == self.name
+
+    def given(self, store: RunStore, config: RunConfig) -> dict[str, Any]:
+        """What its process is told beside the configuration: what a person picked, and what earlier runs learned."""
+        return {**known_lessons(store, config, self.learns), **self.picked(store, config)}
+
+    def keep(self, store: RunStore, config: RunConfig, learned: dict[str, Any]) -> None:
+        """Keep for the next run what its process has learned, which may be anything."""
+        keep_lessons(store, config, self.learns, learned)
 
     @property
     def has_pairs(self) -> bool:
@@ -257,8 +265,7 @@ SEARCH = RunKind(
     findings=("split", "scan"),
     shares=True,
     spent=_spent_by_search,
-    given=known_surrogate,
-    keep=keep_surrogate,
+    learns=("reading", "surrogate"),
 )
 ESTIMATE = RunKind(
     "estimate",
@@ -352,7 +359,7 @@ RETRAIN = RunKind(
     goes_whole=True,
     findings=("before", "training", "control", "after", "changes", "worst_rule_set", "retrained"),
     first_phase="reading the model",
-    given=picked_content,
+    picked=picked_content,
     grace_seconds=600.0,  # it ends the fit of an estimator, measures the new model and searches its rule sets
     silence_seconds=3600.0,  # one fit tells nothing until it is done; a person can cancel it, and a budget ends it
     cancel_seconds=10.0,

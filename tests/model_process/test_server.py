@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from fairness_engine.arrays import pack_array
+from fairness_engine.codec import decode
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
-from fairness_engine.events import Event, PairsFound, Progress, Stopped, from_line
+from fairness_engine.events import Event, PairsFound, Progress, ResultReady, Stopped, from_line
 from fairness_engine.model_process import server, session
 from fairness_engine.model_process.protocol import pack_pairs, raise_failure, unpack_pairs
 from fairness_engine.model_process.server import RequestServer, main, split
 from fairness_engine.model_process.session import open_all
 from fairness_engine.model_process.work import start_rows
+from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.store import RunStore
 from worker_cases import DATA, MODEL, SCHEMA, SCOPE, census_config
@@ -77,12 +79,22 @@ def test_a_run_says_events_and_then_replies(asked: Conversation, tmp_path: Path)
     config = census_config(RunStore(tmp_path))
     reply = asked.ask("run", config=config.to_json())
     assert set(reply) == {"reply", "learned"}
-    assert set(reply["learned"]) == {"surrogate"}  # for the next run of the same question
+    assert set(reply["learned"]) == {"reading", "surrogate"}  # for the next run of the same question
     events = asked.events()
     assert isinstance(events[-1], Stopped)
     assert any(isinstance(event, Progress) for event in events)
     found = sum(len(event.pairs) for event in events if isinstance(event, PairsFound))
     assert found == events[-1].n_found > 0
+
+
+def test_what_an_earlier_run_learned_is_not_learned_again(asked: Conversation, tmp_path: Path) -> None:
+    config = census_config(RunStore(tmp_path))
+    reading = {"state": "unconfirmed", "auc": 0.625}
+    tree = {"columns": [0], "thresholds": [0.5], "left": [-1], "right": [-2]}
+    reply = asked.ask("run", config=config.to_json(), reading=reading, surrogate=tree)
+    assert reply["learned"] == {}
+    (told,) = [event.content for event in asked.events() if isinstance(event, ResultReady) and event.name == "reading"]
+    assert decode(Reading, told) == decode(Reading, reading)
 
 
 def test_an_estimate_too(asked: Conversation, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.fit.probing import finite
-from fairness_engine.models.fit.reading import assess_reading
-from fairness_engine.models.fit.reading_state import State
+from fairness_engine.models.fit.reading import assess_briefly
+from fairness_engine.models.fit.reading_state import Reading, State
 from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.fit.roc import auc
 from fairness_engine.models.model import Output, measure_rows_per_second
@@ -453,10 +454,22 @@ def test_a_model_that_answers_otherwise_the_second_time_is_refused_when_it_is_op
 def test_a_run_says_of_a_model_that_is_seldom_random_what_the_fit_card_says():
     model = open_callable(seldom, SCHEMA)
     labels = (share(ROWS) > 0.5).astype(np.int64)
-    found = assess_reading(model, dataset(labels), 1e6, np.random.default_rng(0), is_brief=True)
+    found, is_steady = assess_briefly(model, dataset(labels), 1e6, np.random.default_rng(0))
     assert found.state == State.UNCONFIRMED
     assert found.advice[0] == card_of(seldom).warnings[0]
     assert found.advice[0].startswith("The model is random: two runs differ on 600 of 600 rows")
+    assert not is_steady
+    known = Reading(State.PLAUSIBLE, auc=0.75)
+    again, is_steady = assess_briefly(model, dataset(labels), 1e6, np.random.default_rng(0), known)
+    assert not is_steady, "it is asked twice at each run"
+    assert again == replace(known, state=State.UNCONFIRMED, advice=found.advice[:1])
+
+
+def test_what_is_known_of_the_reading_of_a_steady_model_is_not_judged_again():
+    model = open_callable(lambda rows: rows[:, 3], SCHEMA)
+    known = Reading(State.CONFIRMED, auc=0.75)
+    labels = (share(ROWS) > 0.5).astype(np.int64)
+    assert assess_briefly(model, dataset(labels), 1e6, np.random.default_rng(0), known) == (known, True)
 
 
 def test_a_question_about_rows_without_a_score_is_answered_in_a_sentence():

@@ -6,9 +6,10 @@ Which of them fits is judged by what the model answers (``reading.py``); here th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ already.
 """
 _SAME = 1e-9
 
+_Numberings = Callable[[str], tuple[tuple[str, ...], tuple[str, ...]]]
 _Measured = dict[object, tuple[float, float, float, float]]
 """Mean, deviation, least value and span of inputs over all rows, by their name and how categories are numbered."""
 
@@ -103,10 +105,14 @@ def guessed_codes(model: Model, schema: Schema, rows: FloatArray) -> tuple[str, 
     """The columns of texts that the model takes as numbers which nobody has said; a numbering taken from the data is a
     guess too.
     """
-    asked: tuple[str, ...] = getattr(plain_encoder(model, schema), "by_place", ())
+    return _guessed(getattr(plain_encoder(model, schema), "by_place", ()), schema, _numberings(schema, rows))
+
+
+def _guessed(asked: tuple[str, ...], schema: Schema, numbered: _Numberings) -> tuple[str, ...]:
+    """As ``guessed_codes``, of the columns whose texts the model takes as numbers."""
     said = schema.layout.codes
     if asked and any(
-        all(said.get(name) == coding.get(name) for name in asked) for coding in _codings(schema, asked, rows).values()
+        all(said.get(name) == coding.get(name) for name in asked) for coding in _codings(asked, numbered).values()
     ):
         return asked
     return tuple(name for name in asked if name not in said)
@@ -123,6 +129,7 @@ def _layouts(model: Model, schema: Schema, rows: FloatArray) -> Iterator[tuple[s
     """Layouts without scaling, in words: orders, each with the usual numberings of categories."""
     encoder = plain_encoder(model, schema)
     names = schema.layout.names
+    numbered = _numberings(schema, rows)
     orders: list[tuple[str, tuple[str, ...]]] = [(AS_NAMED, schema.layout.order)]
     if by_position(model, schema) == set(encoder.names):
         orders = list(_orders(schema, len(encoder.names)))
@@ -131,10 +138,8 @@ def _layouts(model: Model, schema: Schema, rows: FloatArray) -> Iterator[tuple[s
         with suppress(InputError):
             taken = plain_encoder(model, replace(schema, layout=layout))
             asked: tuple[str, ...] = getattr(taken, "by_place", ())
-            codings = _codings(schema, asked, rows)
-            if asked and not guessed_codes(
-                model, replace(schema, layout=replace(layout, codes=schema.layout.codes)), rows
-            ):
+            codings = _codings(asked, numbered)
+            if asked and not _guessed(asked, schema, numbered):
                 codings = {"": schema.layout.codes}  # whoever knows the numbers is not offered others
             for words, codes in codings.items():
                 yield order + words, replace(layout, codes=codes)
@@ -176,25 +181,30 @@ def _names(features: Sequence[OneHotFeature]) -> tuple[str, ...]:
 # --- numbers for categories, and scalings --------------------------------------------------------
 
 
-def _codings(schema: Schema, columns: Sequence[str], rows: FloatArray) -> dict[str, Mapping[str, tuple[str, ...]]]:
-    """Numberings of the categories of some columns, by their words: the schema's (nothing), by first appearance, the
-    commonest first.
-    """
-    found: dict[str, Mapping[str, tuple[str, ...]]] = {"": {}}
-    if not columns:
-        return found
-    by_appearance = {}
-    by_count = {}
-    for name in columns:
+def _numberings(schema: Schema, rows: FloatArray) -> _Numberings:
+    """The categories of a column as they first appear in the rows, and from the commonest; each column counted once."""
+
+    @cache
+    def numbered(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         labels = schema.column(name).labels
         seen, first, counts = np.unique(
             positions_of(rows[:, schema.index(name)]), return_index=True, return_counts=True
         )
         unseen = [label for i, label in enumerate(labels) if i not in set(seen.tolist())]
-        by_appearance[name] = (*(labels[seen[i]] for i in np.argsort(first)), *unseen)
-        by_count[name] = (*(labels[seen[i]] for i in np.lexsort((first, -counts))), *unseen)
-    found[", categories numbered as they first appear"] = by_appearance
-    found[", categories numbered from the commonest"] = by_count
+        by_appearance = (*(labels[seen[i]] for i in np.argsort(first)), *unseen)
+        return by_appearance, (*(labels[seen[i]] for i in np.lexsort((first, -counts))), *unseen)
+
+    return numbered
+
+
+def _codings(columns: Sequence[str], numbered: _Numberings) -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """Numberings of the categories of some columns, by their words: the schema's (nothing), by first appearance, the
+    commonest first.
+    """
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {"": {}}
+    if columns:
+        found[", categories numbered as they first appear"] = {name: numbered(name)[0] for name in columns}
+        found[", categories numbered from the commonest"] = {name: numbered(name)[1] for name in columns}
     return found
 
 

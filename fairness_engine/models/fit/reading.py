@@ -80,8 +80,6 @@ def assess_reading(
     rows_per_second: float,
     rng: np.random.Generator,
     answers: KnownAnswers | None = None,
-    *,
-    is_brief: bool = False,
 ) -> Reading:
     """Judge how a model is read.
 
@@ -91,21 +89,40 @@ def assess_reading(
         rows_per_second: how fast the model is; a slow one is tried in fewer ways.
         rng: draws the rows.
         answers: of the model in its own environment; ``None`` when nobody brought any.
-        is_brief: for the beginning of a run: no inputs are exchanged, and a slow model is not tried in other orders;
-            whether it answers twice alike is said.
     """
-    judge = _Judge(model, dataset, rows_per_second, rng, is_brief)
-    found = judge.against_answers(answers) if answers is not None and len(answers.rows) else judge.against_labels()
-    n_others = n_differing(judge.scores, model.scores(judge.rows)) if is_brief else 0  # else the fit card says it
+    judge = _Judge(model, dataset, rows_per_second, rng, is_brief=False)
+    return judge.against_answers(answers) if answers is not None and len(answers.rows) else judge.against_labels()
+
+
+def assess_briefly(
+    model: Model,
+    dataset: Dataset,
+    rows_per_second: float,
+    rng: np.random.Generator,
+    known: Reading | None = None,
+) -> tuple[Reading, bool]:
+    """Judge how a model is read at the beginning of a run: no inputs are exchanged, a slow model is not tried in other
+    orders, and whether it answers twice alike is said.
+
+    Args:
+        model, dataset, rows_per_second, rng: see ``assess_reading``.
+        known: what was found before of a model that answered twice alike; it is asked twice again, and no more.
+
+    Returns:
+        the reading, and whether the model answers twice alike.
+    """
+    judge = _Judge(model, dataset, rows_per_second, rng, is_brief=True)
+    found = judge.against_labels() if known is None else known
+    n_others = n_differing(judge.scores, model.scores(judge.rows))
     if not n_others:
-        return found
+        return found, True
     state = State.REFUSED if found.state is State.REFUSED else State.UNCONFIRMED
-    return replace(found, state=state, advice=(random_in_words(n_others, len(judge.rows)), *found.advice))
+    return replace(found, state=state, advice=(random_in_words(n_others, len(judge.rows)), *found.advice)), False
 
 
 class _Judge:
     def __init__(
-        self, model: Model, dataset: Dataset, rows_per_second: float, rng: np.random.Generator, is_brief: bool
+        self, model: Model, dataset: Dataset, rows_per_second: float, rng: np.random.Generator, *, is_brief: bool
     ) -> None:
         self.is_brief = is_brief
         self.is_slow = rows_per_second < _FAST

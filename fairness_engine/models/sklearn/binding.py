@@ -41,27 +41,28 @@ _SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnaly
 
 
 @damage_told()
-def bind_estimator(
-    estimator: Any, schema: Schema, *, is_trial: bool = False
-) -> tuple[Predictor, Encoder, tuple[str, ...]]:
+def encoder_of(estimator: Any, schema: Schema) -> tuple[Encoder, tuple[str, ...]]:
+    """What gives the estimator's own inputs, and notes for the user; arguments and errors as ``bind_estimator``."""
+    if reads_text(estimator):
+        raise FitError(TAKES_TEXTS)
+    n_inputs = getattr(estimator, "n_features_in_", None)
+    encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
+    return encoder, respell(encoder, estimator, schema)
+
+
+@damage_told()
+def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, tuple[str, ...]]:
     """A predictor, its encoder, and notes for the user.
 
     Args:
         estimator: from ``prepare_estimator``.
         schema: what a row is.
-        is_trial: for a look at some scores: nothing is compared, and the encoder gives the estimator's own inputs.
 
     Raises:
         FitError: the estimator's inputs cannot be made from the schema's columns.
         ModelError: its fitted parts contradict one another.
     """
-    if reads_text(estimator):
-        raise FitError(TAKES_TEXTS)
-    n_inputs = getattr(estimator, "n_features_in_", None)
-    encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
-    notes = respell(encoder, estimator, schema)
-    if is_trial:
-        return compile_estimator(estimator), encoder, notes
+    encoder, notes = encoder_of(estimator, schema)
     rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
     try:
         inputs = encoder.encode(rows)

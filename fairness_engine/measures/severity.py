@@ -109,9 +109,11 @@ def _severity(
     """The people for whom it matters most: plausible ones, and others where there are too few."""
     chosen = _chosen(likely, learn().limit) if likely.pairs is not None and len(likely.pairs) else []
     for pool in (likely, others):
-        rest = [(pool.pairs[at : at + 1], int(place)) for at, place in enumerate(pool.places)] if pool.pairs else []
-        known = {place for _, place in chosen}
-        chosen += [each for each in rest if each[1] not in known][: N_SEVERE - len(chosen)]
+        if pool.pairs is None:
+            continue
+        known = [place for _, place in chosen]
+        rest = np.flatnonzero(~np.isin(pool.places, known))[: N_SEVERE - len(chosen)]
+        chosen += [(pool.pairs[at : at + 1], int(pool.places[at])) for at in rest.tolist()]
     people = np.array([(pair.first[0], pair.second[0]) for pair, _ in chosen])
     n_similar = learn().n_similar(people).tolist() if chosen else []
     clock = Clock(_SECONDS)

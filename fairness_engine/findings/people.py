@@ -231,7 +231,7 @@ def _tried(one: Evidence) -> Tried:
     run = one.run
     said = (
         f"{counted(run.n_tried, 'individual')} tried with {count(run.evaluations)} rows evaluated (seed "
-        f"{run.config.seed}); none found within the budget."
+        f"{run.config.seed}); none found {run.extent}."
     )
     scan = one.results.scan
     level = None

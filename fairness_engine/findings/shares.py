@@ -241,7 +241,7 @@ def _no_proof(one: Evidence, found: Certification) -> Tried:
     else:
         certified = bounded_share(found.certified)
         open_share = bounded_share(found.undecided, is_upper=True)
-        said = f"{counted(found.boxes, 'box', 'boxes')}; none falsified within the budget."
+        said = f"{counted(found.boxes, 'box', 'boxes')}; none falsified {one.run.extent}."
         shows = f"Proved for {certified} of {everybody}: the same decision whatever their {one.protected}."
         level = Level.PROVED if found.certified > 0 else None
         return Tried("Certification", said, shows, f"Anything of the {open_share} that are open.", (one.run.id,), level)

@@ -150,6 +150,11 @@ class RunRecord:
         """True while the run waits or works."""
         return not self.state.is_final
 
+    @property
+    def extent(self) -> str:
+        """How far a run looked that found nobody; one that was stopped used a part of its budget."""
+        return "before it was stopped" if self.state is RunState.CANCELLED else "within the budget"
+
 
 @dataclass(frozen=True)
 class UnreadableRun:

@@ -138,7 +138,7 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         if result:
             protected = wording.changing(run.config.scope)
             people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
-            st.html(claims_html([*people, *certification_phrases.claims(result, protected)]))
+            st.html(claims_html([*people, *certification_phrases.claims(result, protected, run.extent)]))
             st.caption(wording.markdown(certification_phrases.method_note(result, run.seconds)))
         _files(run)
     charts = right.container(key="certify_summary")  # filled last: their library takes longer than the map does

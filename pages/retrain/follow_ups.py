@@ -322,7 +322,9 @@ def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
         "How much less it is, the part “Figures” says; which pairs are gone, the counts below."
     )
     if not before.n_found and not after.n_found:
-        st.info("None found within the budget in either model. This does not show that there are none.")
+        extents = {before.extent, after.extent}
+        extent = extents.pop() if len(extents) == 1 else "before one search was stopped"
+        st.info(f"None found in either model {extent}. This does not show that there are none.")
         return
     frame.alone(_draw_fates)(models.as_of(review, before), before, after)
 

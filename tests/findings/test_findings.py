@@ -10,10 +10,13 @@ import pytest
 from fairness_engine.findings.evidence import Evidence as Judged
 from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
+from fairness_engine.findings.people import tried_by
 from fairness_engine.findings.proxies import proxy_cards
+from fairness_engine.findings.shares import tried_by_shares
 from fairness_engine.findings.summary import answer
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
+from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from findings_cases import assess, assessed, review_of, without_model
 from run_cases import config_of
@@ -186,6 +189,23 @@ def test_a_run_that_was_cancelled_before_it_began_is_no_look(tmp_path: Path, kin
     assert found.is_empty
     assert answer(found) == ["Nothing was looked at yet."]
     assert set(found.missing) == set(Evidence)
+
+
+def test_what_was_stopped_half_way_did_not_use_its_budget(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = assess(store, review_of(store, "marketing_ignores_protected", ("sex",)), (Evidence.SEARCH, Evidence.PROOF))
+    for run in store.runs(review.id):
+        results = kinds.results_of(store, run.id)
+        if results.certification is not None:
+            open_half = replace(results.certification, is_by_construction=False, certified=0.5, undecided=0.5)
+            results = replace(results, certification=open_half)
+        ended, stopped = (Judged(replace(run, state=state), results) for state in (run.state, RunState.CANCELLED))
+        is_proof = kinds.CERTIFY.has(run.config)
+        (whole,), (part,) = (
+            tried_by_shares([], [], [one]) if is_proof else tried_by([one]) for one in (ended, stopped)
+        )
+        assert "within the budget" in whole.said
+        assert part.said == whole.said.replace("within the budget", "before it was stopped")
 
 
 def test_rates_alone_are_no_look_for_people(tmp_path: Path) -> None:

@@ -82,12 +82,13 @@ class Shares:
 # --- the result ---------------------------------------------------------------------------------
 
 
-def claims(result: Certification, protected: str) -> list[Claim]:
+def claims(result: Certification, protected: str, extent: str) -> list[Claim]:
     """The result in sentences, not escaped: first what is proved, then what is not.
 
     Args:
         result: of a run.
         protected: names of the protected attributes, as in a sentence.
+        extent: of the run, see ``RunRecord``.
     """
     shares = Shares.of(result.certified, result.falsified)
     everybody = individuals_of(result)
@@ -97,20 +98,20 @@ def claims(result: Certification, protected: str) -> list[Claim]:
         text = f"All {everybody} {same}, by construction: the model does not take {protected}."
         return [Claim(theme.CERTIFIED, PROVED, text)]
     certified, falsified, _ = shares.texts
-    found = [_certified(shares, certified, everybody, same)]
+    found = [_certified(shares, certified, everybody, same, extent)]
     if shares.falsified > 0:
         found.append(Claim(theme.DISCRIMINATORY, PROVED, f"{falsified} of them {other}."))
     elif shares.undecided > 0:
-        text = "None were falsified within the budget; this does not show that there are none."
+        text = f"None were falsified {extent}; this does not show that there are none."
         found.append(Claim(theme.UNDECIDED, OPEN, text))
     if shares.undecided > 0:
         found += _undecided(result, shares)
     return found
 
 
-def _certified(shares: Shares, text: str, everybody: str, same: str) -> Claim:
+def _certified(shares: Shares, text: str, everybody: str, same: str, extent: str) -> Claim:
     if shares.certified <= 0:
-        return Claim(theme.CERTIFIED, PROVED, f"Of {everybody}, none are certified within the budget.")
+        return Claim(theme.CERTIFIED, PROVED, f"Of {everybody}, none are certified {extent}.")
     if shares.falsified == 0 and shares.undecided == 0:
         return Claim(theme.CERTIFIED, PROVED, f"All {everybody} {same}.")
     return Claim(theme.CERTIFIED, PROVED, f"{text} of {everybody} {same}.")

@@ -161,9 +161,9 @@ def none_found(record: RunRecord, high: float) -> str:
         high: upper 95 % bound of the share among individuals like those tried.
     """
     if CERTIFY.kind.has(record.config):
-        return "This certification has no counterexample within its budget. This does not show that there are none."
+        return f"This certification has no counterexample {record.extent}. This does not show that there are none."
     tried = wording.counted(record.n_tried, "individual")
-    text = f"None found within the budget: {tried} tried, {wording.count(record.evaluations)} rows evaluated."
+    text = f"None found {record.extent}: {tried} tried, {wording.count(record.evaluations)} rows evaluated."
     if record.config.technique == "random" and record.n_tried:
         text += f" With 95 % confidence the share among people drawn at random is {wording.share(0.0, 0.0, high)}."
     return text + " This does not show that there are none."

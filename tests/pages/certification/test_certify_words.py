@@ -60,8 +60,12 @@ def result(**changes: Any) -> Certification:
     return Certification(**values)
 
 
+EXTENT = "within the budget"
+
+
 def said(**changes: Any) -> list[tuple[str, str]]:
-    return [(claim.level, claim.text) for claim in certification_phrases.claims(result(**changes), "sex")]
+    claims = certification_phrases.claims(result(**changes), "sex", EXTENT)
+    return [(claim.level, claim.text) for claim in claims]
 
 
 def test_the_headline_keeps_proved_open_and_estimated_apart() -> None:
@@ -78,7 +82,7 @@ def test_the_headline_keeps_proved_open_and_estimated_apart() -> None:
 
 
 def test_nothing_undecided_is_coloured_as_a_pass() -> None:
-    open_claims = [claim for claim in certification_phrases.claims(result(), "sex") if claim.level != PROVED]
+    open_claims = [claim for claim in certification_phrases.claims(result(), "sex", EXTENT) if claim.level != PROVED]
     assert {claim.meaning for claim in open_claims} == {theme.UNDECIDED}
     html = certify_view.claims_html(open_claims)
     assert theme.UNDECIDED.light in html
@@ -90,6 +94,10 @@ def test_none_falsified_is_no_proof_that_there_are_none() -> None:
     levels = dict(reversed(pair) for pair in said(falsified=0.0))
     text = "None were falsified within the budget; this does not show that there are none."
     assert levels[text] == OPEN
+    stopped = certification_phrases.claims(result(falsified=0.0), "sex", "before it was stopped")
+    assert "None were falsified before it was stopped; this does not show that there are none." in [
+        claim.text for claim in stopped
+    ]
 
 
 def test_a_domain_decided_whole_says_all_and_nothing_more() -> None:

@@ -18,6 +18,7 @@ from fairness_engine.runs.queue import CRASH_MESSAGE
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import Distribution, RunConfig
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling import wording
 from pages.shared.runs import figures, phrases
 from pages.shared.runs.kinds import view_of
 
@@ -140,7 +141,13 @@ def test_only_random_draws_speak_for_the_domain(record: RunRecord, config: RunCo
     random = replace(ended, config=replace(config, technique="random"))
     assert "drawn at random is below 0.12 %" in phrases.none_found(random, 0.00119)
     for said in (phrases.none_found(ended, 0.001), phrases.none_found(random, 0.001)):
+        assert said.startswith(f"None found within the budget: {wording.count(3_000)} individuals tried")
         assert said.endswith("This does not show that there are none.")
+
+
+def test_a_search_that_was_stopped_did_not_use_its_budget(record: RunRecord) -> None:
+    stopped = replace(record, state=RunState.CANCELLED, stop_reason=StopReason.CANCELLED, n_tried=3)
+    assert phrases.none_found(stopped, 0.5).startswith("None found before it was stopped: 3 individuals tried")
 
 
 def at_work(record: RunRecord, budget: Budget, **counts: Any) -> RunRecord:

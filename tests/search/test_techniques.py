@@ -54,7 +54,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sg-shared": {"n_samples": 500},
 }
 """Settings that keep a technique quick here; what is not named runs with its defaults."""
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 300.0
 """A search that takes longer than this is stuck; it is cancelled, and its test fails."""
 
 

@@ -503,6 +503,7 @@ def _places_of(values: FloatArray, known: list[FloatArray]) -> IntArray:
 
 
 def _range(column: Column, limits: tuple[float, float] | None) -> tuple[float, float]:
+    """The first and the last value of a column within the limits."""
     if limits is None:
         return column.low, column.high
     low = float(limits[0])
@@ -511,7 +512,22 @@ def _range(column: Column, limits: tuple[float, float] | None) -> tuple[float, f
         raise SettingError(
             f"The limits of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {low:g} to {high:g}."
         )
-    return low, high
+    step = _step(column)
+    if not step:
+        return low, high
+    first = math.ceil((low - column.low) / step - _OFF_LATTICE)
+    last = math.floor((high - column.low) / step + _OFF_LATTICE)
+    if first > last:
+        raise SettingError(
+            f"The limits of '{column.name}' must hold a value of it, but none of {column.low:g} and steps of {step:g} "
+            f"from there lies within {low:g} to {high:g}. Widen them."
+        )
+    ends = (column.low + step * first, column.low + step * last)
+    near = _OFF_LATTICE * step
+    return (
+        low if abs(low - ends[0]) <= near else ends[0],
+        high if abs(high - ends[1]) <= near else ends[1],
+    )
 
 
 def _step(column: Column) -> float:

@@ -85,6 +85,38 @@ def test_limits_narrow_the_domain_and_bins_choose_protected_values() -> None:
     assert domain.variant_labels() == ("20", "25")
 
 
+@pytest.mark.parametrize(
+    ("limits", "within"),
+    [
+        ({"age": (20.5, 23.7)}, {"age": (21.0, 23.0)}),
+        ({"age": (20.0, 20.9)}, {"age": (20.0, 20.0)}),
+        ({"wealth": (0.3, 0.8)}, {"wealth": (0.5, 0.75)}),
+        ({"hours": (1.5, 4.0), "wealth": (0.0, 0.1)}, {"hours": (2.0, 4.0), "wealth": (0.0, 0.0)}),
+    ],
+)
+def test_limits_between_values_hold_those_inside_and_no_other(
+    limits: dict[str, tuple[float, float]], within: dict[str, tuple[float, float]]
+) -> None:
+    between, plain = (small_domain(limits=each) for each in (limits, within))
+    assert between.n_individuals == plain.n_individuals
+    rows = between.sample(500, np.random.default_rng(5))
+    assert plain.contains(rows).all()
+    assert small_domain().contains(rows).all()
+    assert np.array_equal(rows, plain.sample(500, np.random.default_rng(5)))
+    everybody = small_domain().sample(500, np.random.default_rng(5))
+    assert np.array_equal(between.contains(everybody), plain.contains(everybody))
+
+
+def test_limits_between_values_of_a_protected_column_compare_those_inside() -> None:
+    assert small_domain(("age",), limits={"age": (20.5, 23.7)}).variant_labels() == ("21", "22", "23")
+
+
+@pytest.mark.parametrize("limits", [{"age": (20.2, 20.8)}, {"wealth": (0.3, 0.4)}])
+def test_limits_that_hold_nobody_are_refused(limits: dict[str, tuple[float, float]]) -> None:
+    with pytest.raises(SettingError, match=r"must hold a value of it, but none of .* Widen them"):
+        small_domain(limits=limits)
+
+
 def test_fixed_columns_are_drawn_from_the_data_and_never_moved() -> None:
     domain = small_domain(fixed=("job",))
     data_rows = domain.sample(20, np.random.default_rng(6))

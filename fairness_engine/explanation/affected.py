@@ -136,13 +136,44 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
     chosen = _telling(groups, rows[learnt], verdicts[learnt])
     others = rows[counted]
     hits = verdicts[counted]
-    told = [_told((), others[hits], len(others), int(hits.sum()), model, domain)]
+    told = [_told_of_data((), others[hits], len(others), int(hits.sum()), model, domain)]
     for group in chosen:
         inside = all_hold(group.conditions, others)
         n, n_hits = int(inside.sum()), int(hits[inside].sum())
         if n_hits >= _LEAST_PART * hits.sum() and share_interval(n_hits, n)[0] > hits.mean():
-            told.append(_told(group.conditions, others[inside & hits], n, n_hits, model, domain))
+            told.append(_told_of_data(group.conditions, others[inside & hits], n, n_hits, model, domain))
     return Affected(told, len(rows))
+
+
+def _told_of_data(
+    conditions: Sequence[Condition], hits: FloatArray, n: int, n_hits: int, model: Model, domain: Domain
+) -> AffectedGroup:
+    """The same of people of the data, whose own protected values say something: for how many one is enough at these."""
+    group = _told(conditions, hits, n, n_hits, model, domain)
+    people = hits[: group.n_judged]
+    as_they_are = {
+        domain.schema.inputs[column].name: int(_changes_at_own_values(people, axis, model, domain).sum())
+        for axis, column in enumerate(domain.protected)
+    }
+    return replace(group, as_they_are=as_they_are)
+
+
+def _changes_at_own_values(people: FloatArray, axis: int, model: Model, domain: Domain) -> BoolArray:
+    """For which people ``(n_people, n_columns)`` another value of one protected attribute changes it, the others being
+    what they are ``(n_people,)``.
+    """
+    values = np.unique(domain.variant_values[:, axis])
+    rows = np.repeat(people[:, None, :], 1 + len(values), axis=1)  # as they are, first
+    rows[:, 1:, domain.protected[axis]] = values
+    flat = rows.reshape(-1, rows.shape[2])
+    is_left_out = domain.is_excluded(flat[:, domain.protected]).reshape(rows.shape[:2])
+    is_left_out[:, 0] = False
+    rows = np.where(is_left_out[:, :, None], people[:, None, :], rows)
+    scores = model.scores(rows.reshape(flat.shape))
+    gap = domain.scope.score_gap
+    told = scores if gap > 0 else model.decide(scores).astype(np.float64)
+    by_person = told.reshape(*rows.shape[:2], -1)
+    return np.asarray((np.ptp(by_person, axis=1) > gap).any(axis=1))
 
 
 def _telling(groups: Sequence[WhereGroup], rows: FloatArray, verdicts: BoolArray) -> list[WhereGroup]:
@@ -211,7 +242,9 @@ class _DecidedVariants:
     harm: FloatArray
 
     def changes_along(self, axis: int) -> BoolArray:
-        """For whom another value of one protected attribute alone changes it ``(n_people,)``."""
+        """For whom another value of one protected attribute alone changes it, at some values of the others
+        ``(n_people,)``.
+        """
         others = np.delete(self.domain.variant_values, axis, axis=1)
         _, line = np.unique(others, axis=0, return_inverse=True)
         order = np.argsort(line.ravel(), kind="stable")

@@ -23,7 +23,9 @@ class AffectedGroup:
         n, n_hits: people of the data that were tested, and those of them who are affected; the same of a search that is
             no scan, where nobody else is known of.
         n_judged: of the affected, those whose variants were all looked at.
-        alone: by protected attribute, those of them for whom another value of it alone changes the decision.
+        alone: by protected attribute, those of them for whom another value of it alone changes the decision, at some
+            values of the other protected attributes.
+        as_they_are: of a scan, the same at the person's own values of the others; empty where nobody looked.
         worse: protected values that fare worse, as rules; empty where no set of values does.
         n_worse, n_worse_harmed: variants with these values, and the harmed among them.
         n_others, n_others_harmed: the other variants of the same people.
@@ -39,10 +41,12 @@ class AffectedGroup:
     n_worse_harmed: Count = 0
     n_others: Count = 0
     n_others_harmed: Count = 0
+    as_they_are: dict[Text, Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hold(self.n_judged <= self.n_hits <= self.n, "people who are affected")
         hold(max(self.alone.values(), default=0) <= self.n_judged, "people of an attribute")
+        hold(max(self.as_they_are.values(), default=0) <= self.n_judged, "people of an attribute")
         hold(self.n_worse_harmed <= self.n_worse and self.n_others_harmed <= self.n_others, "variants that are harmed")
 
 

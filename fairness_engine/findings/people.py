@@ -108,7 +108,8 @@ def _key(one: Evidence, group: AffectedGroup) -> str:
 def _title(one: Evidence, group: AffectedGroup, where: str) -> str:
     """``Women fare worse, with education years 16 or more, hours per week 39 or less``."""
     worse = f"{_capital(words_of_rules(one.run.config.schema, group.worse))} fare worse" if group.worse else ""
-    enough = [name for name in one.scope.protected if group.alone.get(name, 0) > _FEW * group.n_judged]
+    alone = group.as_they_are or group.alone
+    enough = [name for name in one.scope.protected if alone.get(name, 0) > _FEW * group.n_judged]
     head = worse or f"{_capital(listed(enough or list(one.scope.protected)))} changes decisions, in both directions"
     return f"{head}, with {where}" if where else head
 
@@ -129,15 +130,17 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
 
 
 def alone_sentence(group: AffectedGroup, protected: tuple[str, ...]) -> str:
-    """For how many another value of one attribute alone is enough: ``Another sex alone is enough for all of them;
-    another race alone for none.``
+    """For how many of those asked another value of one attribute is enough: ``As they are, another sex alone is enough
+    for all 40 asked; another race alone for none.``
     """
     parts: list[str] = []
     for name in protected:
-        n = group.alone.get(name, 0)
-        whom = "all of them" if n == group.n_judged else "none" if not n else f"{count(n)} of {count(group.n_judged)}"
+        n = (group.as_they_are or group.alone).get(name, 0)
+        asked = count(group.n_judged)
+        whom = f"all {asked} asked" if n == group.n_judged else "none" if not n else f"{count(n)} of {asked}"
         parts.append(f"another {name} alone {'is enough for ' if not parts else 'for '}{whom}")
-    return f"{_capital('; '.join(parts))}."
+    where = "As they are" if group.as_they_are else "At some values of the other protected attributes"
+    return f"{where}, {'; '.join(parts)}."
 
 
 def _capital(text: str) -> str:

@@ -497,6 +497,8 @@ def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callab
         favourable=favourable_or_second(dataset.schema, dataset.classes, dataset.favourable_class),
         threshold=scope.threshold if scope else None,
     )
+    if scope is not None:
+        scope.check_scores(model.predictor.output)
     return ModelSession(dataset, model, scope)
 
 

@@ -22,6 +22,7 @@ from fairness_engine.data.links.reading import joined, still_there
 from fairness_engine.data.links.spelling import Spelling
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError
+from fairness_engine.models.model import Output
 
 
 class Distribution(StrEnum):
@@ -105,6 +106,28 @@ class Scope:
         them.
         """
         return (*self.protected, *(link.column for link in self.links))
+
+    def check_scores(self, output: Output) -> None:
+        """See that some score could pass the threshold and some could not, and that two could lie so far apart.
+
+        Args:
+            output: what the scores of the model are.
+
+        Raises:
+            SettingError: everybody would be decided alike, or no two scores be told apart, by the setting alone.
+        """
+        if output is Output.LOGIT:
+            return
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise SettingError(
+                f"The decision threshold must lie within 0 to 1, as the model's scores do, got "
+                f"{self.threshold:g}: all would be decided alike. Set it under Scope."
+            )
+        if self.score_gap >= 1:
+            raise SettingError(
+                f"The score gap must be below 1, as no two scores of the model lie further apart, got "
+                f"{self.score_gap:g}: there would be no pair. Set it under Scope."
+            )
 
     def with_links_of(self, schema: Schema) -> Scope:
         """The same with those of the schema's links that belong to its protected attributes."""
@@ -290,7 +313,7 @@ class Domain(Ranges):
         every: FloatArray = np.empty((0, len(values)))
         if n_variants <= (MAX_PRODUCT if scope.excluded else most):
             every = np.stack([part.ravel() for part in np.meshgrid(*values, indexing="ij")], axis=1)
-            every = np.ascontiguousarray(every[~self._is_excluded(every)])
+            every = np.ascontiguousarray(every[~self.is_excluded(every)])
             n_variants = len(every)
         if n_variants > most:
             parts = " x ".join(f"{name} {len(v)}" for name, v in zip(scope.protected, values, strict=True))
@@ -306,7 +329,7 @@ class Domain(Ranges):
             )
         return every
 
-    def _is_excluded(self, values: FloatArray) -> NDArray[np.bool_]:
+    def is_excluded(self, values: FloatArray) -> NDArray[np.bool_]:
         """Which combinations of protected values ``(n, n_protected)`` the scope leaves out ``(n,)``."""
         is_out: NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
         for combination in self.scope.excluded:

@@ -93,9 +93,11 @@ def _of_search(one: Evidence) -> Iterator[Number]:
         what = f"{name}: {whom} with another decision, of {count(group.n)} held back from the choice of groups"
         place = f"affected.groups.{i}.n_hits"
         yield _number(one, Level.ESTIMATED, what, count(group.n_hits), group.n_hits, place, group.n)
-        for attribute, n in group.alone.items():
-            what = f"{name}: of {whom}, those for whom another {attribute} alone is enough"
-            place = f"affected.groups.{i}.alone.{attribute}"
+        told = "as_they_are" if group.as_they_are else "alone"
+        where = "as they are" if group.as_they_are else "at some values of the other protected attributes"
+        for attribute, n in getattr(group, told).items():
+            what = f"{name}: of {whom}, those for whom another {attribute} alone is enough {where}"
+            place = f"affected.groups.{i}.{told}.{attribute}"
             yield _number(one, Level.FOUND, what, count(n), n, place, group.n_judged)
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.oracle.domain import Scope
 from pages.shared import tables
 from pages.shared.app import wording
-from pages.shared.people.decisions import has_threshold, threshold_note
+from pages.shared.people.decisions import has_threshold, threshold_note, threshold_range
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +39,12 @@ def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | N
         start = (
             scope.threshold if scope and scope.threshold is not None else 0.0 if output.get("kind") == "logit" else 0.5
         )
+        least, largest = threshold_range(fit)
         threshold = middle.number_input(
             "Decision threshold",
-            value=float(start),
+            min_value=least,
+            max_value=largest,
+            value=float(np.clip(start, least, largest)),
             step=0.05,
             format="%.3f",
             key="threshold",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
@@ -14,7 +15,7 @@ from fairness_engine.oracle.domain import Scope
 from pages.groups.texts import form
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.members import controls
-from pages.shared.people.decisions import has_threshold, threshold_note
+from pages.shared.people.decisions import has_threshold, threshold_note, threshold_range
 from pages.shared.review import kind, model_fit
 from pages.shared.review.favourable_outcome import ask_favourable
 from pages.shared.texts import counts as text_data
@@ -116,10 +117,13 @@ def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:
         return None
     usual = 0.0 if output.get("kind") == "logit" else 0.5
     start = saved.threshold if saved and saved.threshold is not None else usual
+    least, largest = threshold_range(fit)
     return float(
         right.number_input(
             "Decision threshold",
-            value=float(start),
+            min_value=least,
+            max_value=largest,
+            value=float(np.clip(start, least, largest)),
             step=0.05,
             format="%.3f",
             key="threshold",

@@ -22,6 +22,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
 from fairness_engine.search.driver import run_search
+from fairness_engine.search.registry import technique_named
 from fairness_engine.search.techniques.random_search import RandomSearch
 from handmade import biased_score, function_model, small_domain
 
@@ -102,6 +103,49 @@ def test_shares_of_a_scan_are_of_people_who_did_not_choose_the_groups() -> None:
             places = [column.labels.index(label) for label in labels]
             inside &= np.isin(values, places) if labels else (values >= what[0]) & (values <= what[1])
         assert (group.n, group.n_hits) == (inside.sum(), (inside & hits).sum())
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [{}, {"bins": {"age": (20.0, 29.0)}}, {"excluded": ((1.0, 25.0), (0.0, 29.0))}, {"score_gap": 0.1}],
+)
+def test_for_whom_one_attribute_is_enough_as_they_are_is_counted_person_by_person(narrowed: dict[str, Any]) -> None:
+    domain = Domain(small_domain().schema, Scope(("sex", "age"), **narrowed))
+    model = function_model(of_both)
+    scan = technique_named("data-scan").from_json({})
+    events = with_affected(run_search(scan, model, domain, DATA, Budget(), 1), model, domain, DATA)
+    (content,) = [event.content for event in events if isinstance(event, ResultReady) and event.name == "affected"]
+    everybody = decode(Affected, content).groups[0]
+    people = DATA[1::2]
+    spread = np.ptp(figures(model, domain, domain.variants(people)), axis=1)
+    people = people[spread > domain.scope.score_gap]
+    assert len(people) == everybody.n_judged == everybody.n_hits
+    expected = {}
+    for axis, name in enumerate(domain.scope.protected):
+        enough = 0
+        for person in people:
+            line = [person]
+            for value in np.unique(domain.variant_values[:, axis]):
+                other = person.copy()
+                other[domain.schema.index(name)] = value
+                if not domain.is_excluded(other[None, domain.protected])[0]:
+                    line.append(other)
+            enough += np.ptp(figures(model, domain, np.array(line)[None])) > domain.scope.score_gap
+        expected[name] = enough
+    assert everybody.as_they_are == expected
+    assert everybody.as_they_are != everybody.alone
+
+
+def of_both(rows: np.ndarray) -> np.ndarray:
+    """Sex matters to the older ones alone, and age to one sex."""
+    return 0.3 + 0.4 * ((rows[:, 0] == 1) & (rows[:, 2] > 25)) + 0.02 * rows[:, 3]
+
+
+def figures(model: Any, domain: Domain, rows: np.ndarray) -> np.ndarray:
+    """What must not differ, of rows ``(n_people, n_rows, n_columns)``."""
+    scores = model.scores(rows.reshape(-1, rows.shape[2]))
+    told = scores[:, 0] if domain.scope.score_gap else model.decide(scores).astype(float)
+    return np.asarray(told).reshape(rows.shape[:2])
 
 
 def decided(model: Any, domain: Domain, rows: np.ndarray) -> np.ndarray:

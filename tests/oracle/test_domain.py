@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SchemaError, SettingError
+from fairness_engine.models.model import Output
 from fairness_engine.oracle.domain import Domain, Scope
 from handmade import all_individuals, small_domain, small_schema
 
@@ -115,6 +116,19 @@ def test_limits_between_values_of_a_protected_column_compare_those_inside() -> N
 def test_limits_that_hold_nobody_are_refused(limits: dict[str, tuple[float, float]]) -> None:
     with pytest.raises(SettingError, match=r"must hold a value of it, but none of .* Widen them"):
         small_domain(limits=limits)
+
+
+@pytest.mark.parametrize("setting", [{"threshold": 1.5}, {"threshold": -0.1}, {"threshold": 50.0}, {"score_gap": 1.0}])
+def test_a_threshold_or_a_gap_that_no_score_can_meet_is_refused(setting: dict[str, float]) -> None:
+    scope = Scope(("sex",), **setting)
+    scope.check_scores(Output.LOGIT)
+    for output in (Output.PROBABILITY, Output.LABEL):
+        with pytest.raises(
+            SettingError, match=r"^The (decision threshold|score gap) must .* got .* Set it under Scope\.$"
+        ):
+            scope.check_scores(output)
+    for possible in (Scope(("sex",)), Scope(("sex",), threshold=0.0), Scope(("sex",), threshold=1.0, score_gap=0.99)):
+        possible.check_scores(Output.PROBABILITY)
 
 
 def test_fixed_columns_are_drawn_from_the_data_and_never_moved() -> None:

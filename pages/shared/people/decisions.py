@@ -120,6 +120,11 @@ def has_threshold(fit: Mapping[str, Any]) -> bool:
     return (fit.get("output") or {}).get("kind") != Output.LABEL and fit.get("n_classes", 2) == 2
 
 
+def threshold_range(fit: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The least and the largest threshold that there can be; ``None`` where there is none."""
+    return (None, None) if (fit.get("output") or {}).get("kind") == Output.LOGIT else (0.0, 1.0)
+
+
 def threshold_note(fit: Mapping[str, Any]) -> str:
     """What a threshold of one's own cuts, not escaped: the model's score as it is, which is that of class 1."""
     names = decisions_under(fit, None)

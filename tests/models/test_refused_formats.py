@@ -4,19 +4,28 @@ them.
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_selection import f_classif
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema
 
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ModelError
 from fairness_engine.model_process.protocol import failure, raise_failure
 from fairness_engine.models import formats
@@ -103,6 +112,9 @@ def test_the_recipe_for_a_pickle_makes_a_file_that_opens(tmp_path: Path) -> None
     assert (model.decide(model.scores(rows)) == tree.predict(rows)).all()
 
 
+JOBS = ("clerk", "judge", "nurse")
+
+
 class Foreign:
     """A type that no skops file is trusted with."""
 
@@ -117,6 +129,46 @@ def test_an_object_of_another_library_in_a_skops_file_has_its_recipe(
     assert 'model.save_model("model.json")' in caught.value.recipe
     assert 'model.load_model("model.json")' in caught.value.recipe
     assert recipe_for_type("somebody.Else") == ""
+
+
+@pytest.mark.parametrize("function", [f_classif, DecisionTreeClassifier, np.maximum])
+def test_a_call_that_a_skops_file_prepares_is_refused_but_for_the_one_of_scikit_learn(
+    tmp_path: Path, function: Any
+) -> None:
+    prepared = FunctionTransformer(functools.partial(function, 1))
+    skops.io.dump(make_pipeline(prepared, DecisionTreeClassifier()), tmp_path / "m.skops")
+    with pytest.raises(ModelError, match=rf"prepares a call of '\S*{function.__name__}', .* is refused\. Build"):
+        open_model(tmp_path / "m.skops", numbers_schema())
+
+
+@pytest.mark.parametrize("is_pipeline", [False, True])
+def test_boosting_on_histograms_with_categories_opens_and_decides_as_its_file(
+    tmp_path: Path, is_pipeline: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    schema = Schema(
+        (
+            Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m")),
+            Column("job", Kind.CATEGORICAL, codes=JOBS, labels=JOBS),
+            Column("age", Kind.INTEGER, minimum=18, maximum=69),
+        )
+    )
+    data = pd.DataFrame({"sex": rng.choice(["f", "m"], 500), "job": rng.choice(["clerk", "judge", "nurse"], 500)})
+    data["age"] = rng.integers(18, 70, 500)
+    labels = ((data["job"] == "judge") ^ (data["sex"] == "f") & (data["age"] > 40)).to_numpy()
+    if is_pipeline:
+        numbered = ColumnTransformer([("n", OrdinalEncoder(), ["sex", "job"])], remainder="passthrough")
+        fitted = make_pipeline(numbered, HistGradientBoostingClassifier(max_iter=9, categorical_features=[0, 1]))
+        fitted.fit(data, labels)
+    else:
+        data = data.astype({"sex": "category", "job": "category"})
+        fitted = HistGradientBoostingClassifier(max_iter=9, categorical_features="from_dtype").fit(data, labels)
+    skops.io.dump(fitted, tmp_path / "m.skops")
+    model = open_model(tmp_path / "m.skops", schema)
+    rows = np.stack([data["sex"] == "m", data["job"].map({"clerk": 0, "judge": 1, "nurse": 2}), data["age"]], axis=1)
+    rows = rows.astype(np.float64)
+    assert np.array_equal(model.decide(model.scores(rows)), fitted.predict(data).astype(int))
+    assert np.ptp(fitted.predict(data).astype(int))
 
 
 def test_recipes_are_code_and_names_of_files_cannot_add_to_it() -> None:

@@ -28,6 +28,7 @@ from fairness_engine.models.formats import (
 TRUSTED_TYPES = (
     "builtins.object",
     "fairness_engine.models.fair_svm.FairLinearSVC",
+    "functools.partial",
     "numpy.dtype",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
@@ -51,8 +52,13 @@ TRUSTED_TYPES = (
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
+    "sklearn.utils.validation.check_array",
 )
-"""Fitted parts of estimators that hold numbers, functions that only compute, and this project's own estimator."""
+"""Fitted parts of estimators that hold numbers, functions that only compute, and this project's own estimator.
+
+A ``partial`` is one of ``check_array`` only, as boosting on histograms keeps it to pass numbers by; see ``_PARTIAL_OF``.
+"""
+_PARTIAL_OF = ("sklearn.utils.validation", "check_array")
 
 
 def read_skops(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -113,6 +119,27 @@ def _check_schema(content: bytes | None) -> None:
     if not isinstance(schema, dict) or "__class__" not in schema:
         raise ModelError(
             "A skops file must describe its object in 'schema.json', but it is damaged. Save the model again."
+        )
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            if node.get("__loader__") == "PartialNode":
+                _check_partial(node)
+
+
+def _check_partial(node: dict[str, Any]) -> None:
+    content = node.get("content")
+    function = content.get("func") if isinstance(content, dict) else None
+    named = (function.get("__module__"), function.get("__class__")) if isinstance(function, dict) else ("", "nothing")
+    if named != _PARTIAL_OF:
+        raise ModelError(
+            f"The model file prepares a call of '{'.'.join(map(str, named))[:100]}', which is not a known part of "
+            "scikit-learn, and is refused. Build the model from scikit-learn's own classes and save it again, or "
+            "convert it to .onnx."
         )
 
 

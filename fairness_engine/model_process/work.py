@@ -118,7 +118,8 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> 
     from fairness_engine.oracle import kernels
     from fairness_engine.search import requirements
 
-    notes = requirements.check(opened.model, opened.domain, opened.dataset.rows, technique)
+    held = (opened.model, opened.domain, opened.dataset.rows)
+    notes = requirements.check(*held, technique, refuses_one_score=technique is not None)
     if notes:
         yield ResultReady("notes", {"notes": list(notes)})
     kernels.warm_up()
@@ -127,9 +128,14 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> 
 
 
 def _certify(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
+    from fairness_engine.certification.assessors import ignores_protected
     from fairness_engine.model_process.working.certification import certification_events
+    from fairness_engine.search import requirements
 
     held = (opened.model, opened.domain, opened.dataset.rows)
+    notes = () if ignores_protected(opened.model, opened.domain) else requirements.notes_on_proofs(*held)
+    if notes:
+        yield ResultReady("notes", {"notes": list(notes)})
     yield from certification_events(*held, config, lambda: opened.plausibility, clock)
 
 

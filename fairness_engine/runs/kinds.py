@@ -292,7 +292,7 @@ COUNT = RunKind(
 CERTIFY = RunKind(
     "certify",
     lambda config: CertifySettings.from_json(config.settings),
-    ("reading", "certification", "plausibility"),
+    ("reading", "notes", "certification", "plausibility"),
     (PairsWriter, ProofsWriter),
     findings=("certification",),
     gives_examples=True,

@@ -31,7 +31,12 @@ _MAX_SECONDS = 3.0
 
 
 def check(
-    model: Model, domain: Domain, rows: FloatArray, technique: type[Technique] | Technique | None = None
+    model: Model,
+    domain: Domain,
+    rows: FloatArray,
+    technique: type[Technique] | Technique | None = None,
+    *,
+    refuses_one_score: bool = True,
 ) -> tuple[str, ...]:
     """Refuse a search that cannot find anything, and say what a reader should know of one that can.
 
@@ -42,6 +47,7 @@ def check(
         model, domain: what is assessed, and where.
         rows: rows of the data ``(n_rows, n_columns)``; may be empty.
         technique: the class of the technique or one of its kind; ``None`` for an estimate.
+        refuses_one_score: one score for everybody is refused; who counts finds that there is nobody, and is told why.
 
     Returns:
         Notes, one sentence or two each.
@@ -52,7 +58,19 @@ def check(
         SettingError: the technique moves attributes, and none may be moved; or what is linked is not taken.
     """
     notes = [*_on_protected(model, domain), *_on_technique(model, domain, technique)]
-    return (*notes, *_on_answers(model, _try_out(model, domain, rows), domain.scope.score_gap))
+    return (*notes, *_on_answers(model, domain, rows, refuses_one_score=refuses_one_score))
+
+
+def notes_on_proofs(model: Model, domain: Domain, rows: FloatArray) -> tuple[str, ...]:
+    """What a reader should know of a certification: that everybody is decided alike because of the threshold, say.
+
+    Args:
+        model, domain, rows: as in ``check``.
+
+    Raises:
+        FitError: the model gives no numbers.
+    """
+    return tuple(_on_answers(model, domain, rows, refuses_one_score=False))
 
 
 # --- what the inputs tell -----------------------------------------------------------------------
@@ -140,7 +158,8 @@ class _Answers:
         return len(self.classes) > 1 or (self.n_people >= _ENOUGH_PEOPLE and not self.have_one_score)
 
 
-def _on_answers(model: Model, answers: _Answers, score_gap: float) -> Iterator[str]:
+def _on_answers(model: Model, domain: Domain, rows: FloatArray, *, refuses_one_score: bool) -> Iterator[str]:
+    answers = _try_out(model, domain, rows)
     if answers.n_not_finite == answers.n_rows:
         raise FitError(
             f"The model must give numbers, but gave none (NaN) for all of {answers.n_rows:,} rows tried. Check the "
@@ -155,11 +174,16 @@ def _on_answers(model: Model, answers: _Answers, score_gap: float) -> Iterator[s
         return
     if answers.have_one_score:
         scores = ", ".join(f"{score:.4g}" for score in answers.lowest)
-        raise FitError(
-            f"The model must tell people apart, but gave all of {answers.n_rows:,} rows tried the same score "
-            f"({scores}): a search would find nothing. Check that its inputs are scaled and ordered as in its training."
-        )
-    if score_gap == 0:
+        all_alike = f"gave all of {answers.n_rows:,} rows tried the same score ({scores})"
+        advice = "Widen the limits, or check" if domain.scope.limits else "Check"
+        if refuses_one_score:
+            raise FitError(
+                f"The model must tell people apart, but {all_alike}: a search would find nothing. {advice} that its "
+                "inputs are scaled and ordered as in its training."
+            )
+        yield f"The model {all_alike}. {advice} that its inputs are scaled and ordered as in its training."
+        return
+    if domain.scope.score_gap == 0:
         (only,) = answers.classes
         yield (
             f"The model decided all of {answers.n_rows:,} rows tried for '{model.classes[only]}', though their scores "

@@ -139,6 +139,8 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
             protected = wording.changing(run.config.scope)
             people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
             st.html(claims_html([*people, *certification_phrases.claims(result, protected, run.extent)]))
+            for note in results.notes.notes:
+                st.caption(f":material/info: {wording.markdown(note)}")
             st.caption(wording.markdown(certification_phrases.method_note(result, run.seconds)))
         _files(run)
     charts = right.container(key="certify_summary")  # filled last: their library takes longer than the map does

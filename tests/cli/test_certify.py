@@ -118,6 +118,16 @@ def test_classic_mode_and_a_target_end_by_themselves(command: Commands) -> None:
     assert 0 < reached["undecided"] <= 0.5
 
 
+def test_a_threshold_under_which_all_are_decided_alike_is_said(command: Commands) -> None:
+    tree = ROOT / "sample_models" / "census_income_tree.skops"
+    table = ("--data", str(DATA), "--schema", str(SCHEMA), "--model", str(tree))
+    result = command.json("certify", *table, *FEW, "--threshold", "1")
+    assert (result["certified"], result["is_by_construction"]) == (1.0, False)
+    (note,) = result["notes"]
+    assert note.startswith("The model decided all of ")
+    assert f"Note: {note}" in command.err
+
+
 def test_a_model_without_the_attribute_is_certified_by_construction(command: Commands, tmp_path: Path) -> None:
     table = pd.read_csv(DATA)
     taken = ["age", "hours_per_week"]
@@ -276,6 +286,10 @@ def test_a_certification_in_words() -> None:
     )
     assert "of all individuals" in unknown
     assert "is not known" in unknown
+    nothing_told = {**estimate, "unfair_share_of_undecided": 1.0, "low": 0.0, "high": 1.0}
+    assert certified_text({**result, "undecided": 4e-5, "estimate": nothing_told}).endswith(
+        "undecided: too little to estimate how much of it is unfair."
+    )
 
 
 # --- a published network ------------------------------------------------------------------------

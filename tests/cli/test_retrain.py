@@ -22,6 +22,7 @@ from fairness_engine.__main__ import main
 from fairness_engine.cli.commands.retrain import (
     RETRAIN_KEYS,
     SIDE_KEYS,
+    _interval,
     retrain_fields,
     retrain_text,
     wait_for_measuring,
@@ -118,6 +119,10 @@ def test_the_words(result: dict[str, Any]) -> None:
     assert text.startswith("Improved: ")
     for part in ("before", "after", "accuracy", "certified", "are fixed", "2 rounds in", "Model written to"):
         assert part in text
+
+
+def test_the_ends_of_a_narrow_interval_are_told_apart() -> None:
+    assert _interval({"share": 0.10945, "low": 0.10515, "high": 0.11386}) == "10.9 % (10.5 % to 11.4 %)"
 
 
 def test_nothing_within_the_tolerance_is_said_and_can_fail_a_pipeline(command: Commands, folder: Path) -> None:

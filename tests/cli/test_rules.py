@@ -416,4 +416,7 @@ def test_what_is_left_out_is_said_with_how_to_have_it(asked: int, reached: int, 
     counts = {"n_rule_sets": 10, "rows": 100, "n_folded": 0, "n_rests": 0, "source": "model"}
     heading = rules._heading({**result, **counts})
     assert ("left out" in heading) == bool(said)
+    assert "as another, or nearly all that are not of it, and folded" in rules._heading(
+        {**result, **counts, "n_folded": 1}
+    )
     assert said in heading

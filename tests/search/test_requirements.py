@@ -85,6 +85,12 @@ def test_one_score_for_everybody_is_refused(n_scores: int) -> None:
     model = function_model(lambda rows: np.full((len(rows), n_scores), 0.25), n_scores)
     with pytest.raises(FitError, match=r"the same score.*inputs are scaled"):
         requirements.check(model, small_domain(), DATA)
+    (note,) = requirements.check(model, small_domain(), DATA, refuses_one_score=False)
+    assert "the same score" in note
+    assert ". Check that its inputs" in note
+    assert (note,) == requirements.notes_on_proofs(model, small_domain(), DATA)
+    (note,) = requirements.notes_on_proofs(model, small_domain(limits={"hours": (2.0, 4.0)}), DATA)
+    assert ". Widen the limits, or check that its inputs" in note
 
 
 def test_a_rare_difference_of_scores_is_met_before_a_model_is_called_constant() -> None:

@@ -24,6 +24,7 @@ from fairness_engine.store.store import RunStore
 CERTIFY_KEYS = (
     *("n_individuals", "certified", "falsified", "undecided", "estimate", "boxes", "trace", "tree_file"),
     *("mode", "weights", "kind", "method", "is_by_construction", "n_found", "n_open", "data_rows"),
+    "notes",
 )
 CERTIFY_PARTS = {"estimate": UndecidedShare, "data_rows": DataRows}
 _FROM_RESULT = ("n_individuals", "mode", "weights", "kind", "method", "is_by_construction", "n_open", "data_rows")
@@ -82,6 +83,7 @@ def certified_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
         "trace": [point[:4] for point in results.get("trace", [])],
         "tree_file": str(tree) if tree is not None else None,
         "n_found": store.n_pairs(run.id),
+        "notes": results.get("notes", {}).get("notes", []),
         **{name: whole.get(name) for name in _FROM_RESULT},
         "n_individuals": _whole_number(whole.get("n_individuals")),
     }
@@ -108,6 +110,8 @@ def certified_text(result: Mapping[str, Any]) -> str:
         text += f"\n{result['method']}"
     elif estimate["unfair_share_of_undecided"] is None:
         text += "\nundecided: nothing was drawn, so how much of it is unfair is not known."
+    elif result["undecided"] > 0 and estimate["low"] <= 0 and estimate["high"] >= 1:
+        text += "\nundecided: too little to estimate how much of it is unfair."
     elif result["undecided"] > 0:
         interval = f"{share_text(estimate['low'])} to {share_text(estimate['high'])}"
         share = share_text(estimate["unfair_share_of_undecided"])
@@ -117,14 +121,14 @@ def certified_text(result: Mapping[str, Any]) -> str:
     return text[0].upper() + text[1:]
 
 
-def share_text(share: float) -> str:
-    """A share in percent, with two significant digits of it or of what is missing to 100 %; 100 % is said of all
+def share_text(share: float, n_significant: int = 2) -> str:
+    """A share in percent, with so many significant digits of it or of what is missing to 100 %; 100 % is said of all
     alone.
     """
     least = min(share, 1 - share)
     if least <= 0:
         return f"{100 * share:.0f} %"
-    n_digits = max(0, 1 - math.floor(math.log10(100 * least)))
+    n_digits = max(0, n_significant - 1 - math.floor(math.log10(100 * least)))
     return f"{100 * share:.{min(n_digits, 15)}f} %"
 
 

@@ -196,8 +196,13 @@ def _table(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
+_DIGITS_OF_INTERVAL = 3
+"""With fewer the ends of a narrow one would be said to be the share itself."""
+
+
 def _interval(share: Mapping[str, Any]) -> str:
-    return f"{share_text(share['share'])} ({share_text(share['low'])} to {share_text(share['high'])})"
+    told, low, high = (share_text(share[name], _DIGITS_OF_INTERVAL) for name in ("share", "low", "high"))
+    return f"{told} ({low} to {high})"
 
 
 def _score(worst: Mapping[str, Any]) -> str:

@@ -164,8 +164,8 @@ def _heading(result: Mapping[str, Any]) -> str:
     )
     if result["n_folded"]:
         text += (
-            f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, and folded "
-            "under it."
+            f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, or nearly "
+            "all that are not of it, and folded under it."
         )
     if result["n_rests"]:
         text += (

@@ -56,7 +56,7 @@ TRUSTED_TYPES = (
 )
 """Fitted parts of estimators that hold numbers, functions that only compute, and this project's own estimator.
 
-A ``partial`` is one of ``check_array`` only, as boosting on histograms keeps it to pass numbers by; see ``_PARTIAL_OF``.
+A ``partial`` is one of ``check_array`` alone, as boosting on histograms keeps it; see ``_PARTIAL_OF``.
 """
 _PARTIAL_OF = ("sklearn.utils.validation", "check_array")
 

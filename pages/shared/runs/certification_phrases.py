@@ -121,7 +121,10 @@ def _undecided(result: Certification, shares: Shares) -> list[Claim]:
     """What is open, and apart from it what a sample says of it."""
     found = [Claim(theme.UNDECIDED, OPEN, f"{shares.texts[2]} are undecided: neither is proved of them.")]
     estimate = result.estimate
-    if estimate is not None:
+    if estimate is not None and estimate.low <= 0 and estimate.high >= 1:
+        text = "Too little is undecided to estimate how many of it are discriminated against."
+        found.append(Claim(theme.UNDECIDED, ESTIMATED, text))
+    elif estimate is not None:
         share = wording.share(estimate.unfair_share_of_undecided, estimate.low, estimate.high)
         drawn = f" of {wording.counted(estimate.n, 'individual')}" if estimate.n else ""
         text = f"{share} of the undecided are discriminated against, by a sample{drawn}, not by proof."

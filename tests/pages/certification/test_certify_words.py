@@ -100,6 +100,13 @@ def test_none_falsified_is_no_proof_that_there_are_none() -> None:
     ]
 
 
+def test_of_too_little_nothing_is_estimated() -> None:
+    assert said(estimate=UndecidedShare(1.0, 0.0, 1.0, 1_000_000, 98_089))[-1] == (
+        ESTIMATED,
+        "Too little is undecided to estimate how many of it are discriminated against.",
+    )
+
+
 def test_a_domain_decided_whole_says_all_and_nothing_more() -> None:
     assert said(certified=1.0, falsified=0.0, estimate=None) == [
         (PROVED, "All 786 trillion individuals get the same decision whatever their sex.")

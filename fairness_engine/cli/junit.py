@@ -7,7 +7,6 @@ The same cases in the same time are the same bytes: there are no dates, names of
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,6 @@ from fairness_engine.errors import SettingError, one_sentence
 from fairness_engine.store.whole_files import exported_file
 
 _PROGRAM = "evenhand"
-_STANDARD_OUTPUT = "-"
 _LINE_ENDS = "\n\t"
 
 
@@ -57,26 +55,6 @@ class Case:
     said: str = ""
     more: tuple[str, ...] = ()
     subject: Subject = Subject.GATE
-
-
-def check_junit(path: Path, json_target: str | None) -> None:
-    """Refuse, before any work is done, a file that could not be written.
-
-    Standard output is for the result, as text or JSON, so that it is no place for the cases.
-
-    Args:
-        json_target: what ``--json`` names.
-
-    Raises:
-        SettingError: it is standard output, the file of ``--json``, or nothing that can be written.
-    """
-    if str(path) == _STANDARD_OUTPUT:
-        raise SettingError("--junit must name a file, got '-': standard output is for the result. Name a file.")
-    if json_target not in (None, _STANDARD_OUTPUT) and Path(str(json_target)).resolve() == path.resolve():
-        raise SettingError(f"--junit and --json must name two files, got '{path}' twice. Name another.")
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not (path.exists() or os.access(folder, os.W_OK)):
-        raise SettingError(f"--junit must name a file in a folder that is there and can be written, got '{path}'.")
 
 
 def write_junit(

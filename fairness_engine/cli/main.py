@@ -73,17 +73,17 @@ def _sentence(error: BaseException) -> str:
 
 
 def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, str] | None) -> int:
-    from fairness_engine.cli.junit import check_junit
     from fairness_engine.cli.output import write_result
     from fairness_engine.cli.parser import ACTIONS, PROGRAM, make_parser
     from fairness_engine.cli.pipeline import Pipeline, make_pipeline, typed
+    from fairness_engine.cli.written_files import check_junit, check_written
 
     options = make_parser(program or PROGRAM, others).parse_args(arguments)
     _steer(options)
-    if options.junit is not None:
-        check_junit(options.junit, options.json)
+    check_junit(options)
     pipeline = Pipeline(typed(options), options.command, junit=options.junit)
     try:
+        check_written(options)
         command, _ = _command(options)
         names = [*(name for name in COMMANDS if name != "runs"), *(f"runs {action}" for action in ACTIONS)]
         pipeline = make_pipeline(options, *_json_names(options), names)

@@ -26,6 +26,7 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.store.whole_files import exported_file
 
 HTML = "report.html"
+COLUMNS = "schema.json"
 TABLES = "tables"
 _UNLIMITED = 2**62
 
@@ -145,7 +146,7 @@ def write_evidence(store: RunStore, folder: Path, report: Report, files: dict[st
 
 def report_files(report: Report, html: str) -> dict[str, bytes]:
     """The report, the columns and the tables, by their paths."""
-    files = {HTML: html.encode(), "schema.json": _schema(report)}
+    files = {HTML: html.encode(), COLUMNS: _schema(report)}
     for table in report.tables:
         if isinstance(table, PrintedTable):
             files[f"{TABLES}/{table.name}.csv"] = table.csv().encode()

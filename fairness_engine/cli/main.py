@@ -92,6 +92,8 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
             write_result(outcome.result, outcome.text, options.json)
         except BrokenPipeError:  # its reader has gone; the gates are looked at all the same
             _discard_output()
+        if outcome.unwritten is not None:
+            raise outcome.unwritten
         return pipeline.conclude(outcome)
     except BrokenPipeError:
         if not pipeline.is_asked:

@@ -51,6 +51,7 @@ class Outcome:
     Args:
         why: a sentence on a command that did not come to its end.
         cases: what decided on the status, beside the gates.
+        unwritten: why a file that was asked for beside the result could not be written.
     """
 
     result: Mapping[str, Any]
@@ -58,6 +59,7 @@ class Outcome:
     status: ExitStatus = ExitStatus.DONE
     why: str = ""
     cases: tuple[Case, ...] = ()
+    unwritten: EvenhandError | None = None
 
 
 def run_fields(run: RunRecord, store: RunStore, *, is_hashed: bool = True) -> dict[str, Any]:
@@ -132,14 +134,14 @@ def end_status(run: RunRecord) -> ExitStatus:
     }.get(run.state, ExitStatus.CRASHED)
 
 
-def outcome_of(run: RunRecord, result: Mapping[str, Any], text: str) -> Outcome:
+def outcome_of(run: RunRecord, result: Mapping[str, Any], text: str, unwritten: EvenhandError | None = None) -> Outcome:
     """What a command came to whose run ended.
 
     Args:
         run: as it ended.
-        result, text: see ``Outcome``.
+        result, text, unwritten: see ``Outcome``.
     """
-    return Outcome(result, text, end_status(run), run.message or "")
+    return Outcome(result, text, end_status(run), run.message or "", unwritten=unwritten)
 
 
 _BAR_WIDTH = 30
@@ -224,7 +226,7 @@ def write_result(result: Mapping[str, Any], text: str, target: str | None) -> No
     """Give the result out: as JSON into a file or, for ``-``, on standard output alone; else as text.
 
     Raises:
-        SettingError: the file cannot be written.
+        SettingError: the file cannot be written; the text is printed all the same.
     """
     content = _plain(result)
     if target == "-":
@@ -235,6 +237,7 @@ def write_result(result: Mapping[str, Any], text: str, target: str | None) -> No
             with exported_file(Path(target)) as file:
                 file.write(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         except OSError as error:
+            print(_printable(text))
             raise SettingError(
                 f"--json must name a file that can be written, got '{target}': {error.strerror}."
             ) from None

@@ -1,9 +1,10 @@
-"""The files that a command writes: refused before any work where one would take the place of another."""
+"""The files that a command writes: refused before any work where one could not be written, or would take the place of
+another.
+"""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,13 +41,13 @@ class _File:
 
     def is_in_the_way(self, other: _File) -> bool:
         """Whether both are one, by whatever names, or one lies in the other; a terminal or a pipe is no file."""
-        if any(one.exists() and not (one.is_file() or one.is_dir()) for one in (self.path, other.path)):
+        if any(_is_there(one) and not (one.is_file() or one.is_dir()) for one in (self.path, other.path)):
             return False
         own = Path(os.path.realpath(self.path))
         others = Path(os.path.realpath(other.path))
         if own.is_relative_to(others) or others.is_relative_to(own):
             return True
-        return own.exists() and others.exists() and own.samefile(others)  # two links, or two ways to spell a name
+        return _is_there(own) and _is_there(others) and own.samefile(others)  # two links, or two ways to spell a name
 
 
 def check_junit(options: argparse.Namespace) -> None:
@@ -55,18 +56,12 @@ def check_junit(options: argparse.Namespace) -> None:
     It comes before the other files, whose refusal is written into it.
 
     Raises:
-        SettingError: it is standard output, which is for the result, nothing that can be written, or what
-            ``check_written`` refuses.
+        SettingError: it is standard output, which is for the result, or ``check_written`` would refuse it.
     """
     if options.junit is None:
         return
     if str(options.junit) == _STANDARD_OUTPUT:
         raise SettingError("--junit must name a file, got '-': standard output is for the result. Name a file.")
-    folder = options.junit.absolute().parent
-    if options.junit.is_dir() or not folder.is_dir() or not (options.junit.exists() or os.access(folder, os.W_OK)):
-        raise SettingError(
-            f"--junit must name a file in a folder that is there and can be written, got '{options.junit}'."
-        )
     _check(_File("--junit", options.junit), options)
 
 
@@ -74,15 +69,25 @@ def check_written(options: argparse.Namespace) -> None:
     """Refuse, before any work is done, files that must not be written.
 
     Raises:
-        SettingError: the command reads one of them, or writes another one there.
+        SettingError: one cannot be written, the command reads it, or it writes another one there.
     """
     for file in _written(options):
         _check(file, options)
 
 
 def _check(file: _File, options: argparse.Namespace) -> None:
+    is_report = file.option == "--out"  # whose folders are made
+    if is_report and not _can_be_made(options.out):
+        raise SettingError(
+            f"--out must name a folder that can be written, or made, got '{options.out}'. Name another folder."
+        )
+    if not is_report and not _can_be_written(file.path):
+        raise SettingError(
+            f"{file.option} must name a file in a folder that is there and can be written, got '{file.path}'. Make the "
+            "folder, or name another file."
+        )
     for read in _read(options):
-        is_new = read.path.is_dir() and not file.path.exists()  # a further file in a bundle takes nobody's place
+        is_new = read.path.is_dir() and not _is_there(file.path)  # a further file in a bundle takes nobody's place
         if file.is_in_the_way(read) and not is_new:
             raise SettingError(
                 f"{file.option} must not write over what the command reads, but '{file.path}' is what {read.option} "
@@ -95,15 +100,30 @@ def _check(file: _File, options: argparse.Namespace) -> None:
             )
 
 
+def _is_there(path: str | Path) -> bool:
+    """Also said of what is too long to be a name."""
+    return os.access(path, os.F_OK)
+
+
+def _can_be_written(path: Path) -> bool:
+    folder = path.absolute().parent
+    is_place = os.access(folder, os.W_OK) or os.access(path, os.W_OK)
+    return is_place and folder.is_dir() and not (_is_there(path) and path.is_dir())
+
+
+def _can_be_made(folder: Path) -> bool:
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if _is_there(place))
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
+
+
 def _read(options: argparse.Namespace) -> Iterator[_File]:
     from fairness_engine.store.database.sqlite_file import DATABASE
 
     for name, option in _READ.items():
         given = getattr(options, name, None) or ()
         for path in given if isinstance(given, list | tuple) else [given]:
-            with contextlib.suppress(OSError):  # a query that is too long to be a name
-                if Path(path).exists():
-                    yield _File(option, Path(path))
+            if _is_there(path):
+                yield _File(option, Path(path))
     for option, url in (("--data-url", getattr(options, "data_url", None)), ("--database", database_url())):
         kind, _, path = (url or "").partition("?")[0].partition(":///")
         if kind.startswith("sqlite"):
@@ -121,7 +141,7 @@ def _written(options: argparse.Namespace) -> Iterator[_File]:
         yield _File("--pairs", options.pairs)
     if getattr(options, "out_model", None) is not None:
         yield _File("--out-model", options.out_model)
-        yield _File("--out-model", options.out_model.with_name(options.out_model.name + ".md"))
+        yield _File("--out-model", Path(f"{options.out_model}.md"))
     if getattr(options, "out", None) is not None:
         from fairness_engine.report.bundle.contents import BUNDLE
         from fairness_engine.report.making import COLUMNS, HTML, TABLES

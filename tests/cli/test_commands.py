@@ -433,7 +433,7 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
         (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
         (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),
-        (["inspect", *INPUTS, "--json", "/no/such/folder/x.json"], "--json must name a file that can be written"),
+        (["inspect", *INPUTS, "--json", "/no/such/folder/x.json"], "--json must name a file in a folder that is there"),
         (["runs", "verify"], "required: ID"),
     ],
 )

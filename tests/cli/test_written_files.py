@@ -1,4 +1,6 @@
-"""No file that a command writes takes the place of one that it reads, or of another that it writes."""
+"""No file that a command writes takes the place of one that it reads, or of another; one that cannot be written costs
+no result.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +54,11 @@ def inputs(tmp_path: Path) -> list[str]:
         ("certify", ["--pairs=d.csv"], "is what --data names"),
         ("inspect", ["--known-answers=hard.csv", "--json=hard.csv"], "must not write over"),
         ("retrain", ["--out-model=m.keras"], "--out-model must not write over * is what --model names"),
+        ("search", ["--json=nowhere/a.json"], "--json must name a file in a folder that is there and can be written"),
+        ("search", ["--json=sub"], "--json must name a file in a folder that is there and can be written"),
+        ("search", ["--pairs=nowhere/a.csv"], "--pairs must name a file in a folder that is there"),
+        ("certify", ["--pairs=d.csv/a.csv"], "--pairs must name a file in a folder that is there"),
+        ("retrain", ["--out-model=nowhere/a.keras"], "--out-model must name a file in a folder that is there"),
         ("retrain", ["--out-model=n.keras", "--json=n.keras.md"], "--json and --out-model must name two files"),
     ],
 )
@@ -73,10 +80,13 @@ def test_no_file_is_written_over_another(
     ("words", "said"),
     [
         ("report --run 1 --out {0}/out --json {0}/out/report.html", "--json and --out must name two files"),
-        ("report --run 1 --out {0}/out --json {0}/out", "--json and --out must name two files"),
+        ("report --run 1 --out {0}/new --json {0}/new", "--json and --out must name two files"),
         ("report --run 1 --out {0}/out --preset {0}/out/schema.json", "--out must not write over .* is what --preset"),
         ("report --run 1 --out {0}/out --preset {0}/out/tables/own.json", "--out must not write over"),
         ("report --run 1 --out {0}/out --json {0}/out/result.json", None),
+        ("report --run 1 --out {0}/d.csv", "--out must name a folder that can be written, or made"),
+        ("report --run 1 --out {0}/d.csv/more/out", "--out must name a folder"),
+        ("report --run 1 --out {0}/more/out", None),
         ("runs verify {0}/out --json {0}/out/schema.json", "--json must not write over"),
         ("runs verify {0}/out --json {0}/out/new.json", None),
         ("runs verify {0}/out --data {0}/d.csv --json {0}/d.csv", "is what --data names"),
@@ -103,3 +113,15 @@ def test_every_file_of_every_command_is_looked_at(
         return
     with pytest.raises(SettingError, match=said):
         check_written(options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("option", ["--pairs", "--json"])
+@pytest.mark.parametrize("target", ["/dev/full", "a" * 300])
+def test_a_result_is_printed_also_where_its_file_cannot_be_written(
+    command: Commands, inputs: list[str], option: str, target: str
+) -> None:
+    assert command("search", *inputs, "--protected", "sex", *QUICK, option, target) == 2
+    assert f"{option} must name a file that can be written, got '{target[:60]}" in command.err
+    assert " discriminatory individuals among " in command.out
+    assert "pairs written" not in command.out

@@ -9,14 +9,13 @@ from typing import Any
 
 from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.cli.commands.search import make_config, run_one
+from fairness_engine.cli.commands.search import make_config, run_one, write_pairs
 from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields
 from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds
-from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
@@ -58,12 +57,9 @@ def certify(options: argparse.Namespace) -> Outcome:
         return progress_text(run, has_bar=has_bar, counts=_counts(store, run))
 
     run = run_one(assessed, config, options, shown)
-    n_pairs = write_pairs_csv(options.pairs, store, run.id, assessed.schema) if options.pairs else None
+    written, unwritten = write_pairs(options, assessed, run)
     result = {**run_fields(run, store), **certified_fields(store, run)}
-    text = certified_text(result)
-    if n_pairs is not None:
-        text += f"\n{n_pairs:,} pairs written to {options.pairs}."
-    return outcome_of(run, result, text)
+    return outcome_of(run, result, certified_text(result) + written, unwritten)
 
 
 def certified_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:

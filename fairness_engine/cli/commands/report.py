@@ -25,8 +25,7 @@ def report(options: argparse.Namespace) -> Outcome:
     """Write a report of a review, or of runs.
 
     Raises:
-        SettingError: no preset of that name, neither or both of ``--review`` and ``--run``, a folder that cannot be
-            written.
+        SettingError: no preset of that name, or neither or both of ``--review`` and ``--run``.
         RunError: there is no such review or run, or the runs do not belong together.
     """
     preset = find_preset(options.preset)
@@ -48,9 +47,14 @@ def report(options: argparse.Namespace) -> Outcome:
     author = Author(options.prepared_by or "", options.organisation or "", options.purpose or "")
     wanted = Wanted(preset, author, not options.without_people, _person(store, options))
     made, html = make_report(store, review, wanted, runs)
-    files = write_report(store, options.out, made, html)
+    files: dict[str, str] = {}
+    unwritten = None
+    try:
+        files = write_report(store, options.out, made, html)
+    except EvenhandError as error:
+        unwritten = error
     result = _with_commas(_fields(made, files, notes))
-    return Outcome(result, _text(made, result, str(options.out)))
+    return Outcome(result, _text(made, result, str(options.out)), unwritten=unwritten)
 
 
 def _subject(store: RunStore, options: argparse.Namespace) -> tuple[Review, list[RunRecord] | None]:
@@ -122,5 +126,6 @@ def _text(made: Report, result: dict[str, Any], folder: str) -> str:
     lines = [*result["answer"], ""]
     lines += [f"{table['table']}: {table['why']}" for table in result["missing"]]
     lines += result["notes"]
-    lines.append(f"{len(result['files'])} files written to {folder}, with the tables of '{made.preset.title}'.")
+    if result["files"]:
+        lines.append(f"{len(result['files'])} files written to {folder}, with the tables of '{made.preset.title}'.")
     return "\n".join(lines)

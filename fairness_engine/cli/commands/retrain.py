@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
@@ -267,11 +266,10 @@ def expected_suffix(model: StoredFile, settings: RetrainSettings) -> str | None:
 
 
 def check_out_model(path: Path, model: StoredFile, settings: RetrainSettings) -> None:
-    """Refuse, before anything is trained, a file that could not be written or would have another format than its name
-    says.
+    """Refuse, before anything is trained, a file that would have another format than its name says.
 
     Raises:
-        SettingError: the folder is not there or cannot be written, another suffix, or a strategy that makes no file.
+        SettingError: another suffix, or a strategy that makes no file.
     """
     if settings.strategy is Strategy.THRESHOLD:
         raise SettingError(
@@ -288,8 +286,6 @@ def check_out_model(path: Path, model: StoredFile, settings: RetrainSettings) ->
             f"--out-model must end in {' or '.join(known)}, the format that this model is written in, got "
             f"'{path.name}'."
         )
-    if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-        raise SettingError(f"--out-model must name a file in a folder that is there and can be written, got '{path}'.")
 
 
 def write_model(path: Path, store: RunStore, run_id: str, card: str | None) -> Path | None:
@@ -352,10 +348,14 @@ def retrain(options: argparse.Namespace) -> Outcome:
     run = run_one(assessed, config, options, _shown)
     is_refused = bool((store.results(run.id).get("retrained") or {}).get("is_raised")) and not options.keep_anyway
     out = None
+    unwritten = None
     if is_refused:
         _say_refused(options)
     else:  # before anything else: an interrupt of what follows loses no model
-        out = _write(options, store, run)
+        try:
+            out = _write(options, store, run)
+        except SettingError as error:
+            unwritten = error
     status = end_status(run)
     pairs = None
     if status is ExitStatus.DONE and (measured := store.results(run.id).get("measured")):
@@ -365,7 +365,7 @@ def retrain(options: argparse.Namespace) -> Outcome:
         status = ExitStatus.GATE_FAILED
     result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
     cases = _cases(result, is_kept_anyway=options.keep_anyway)
-    return Outcome(result, retrain_text(result), status, run.message or "", cases)
+    return Outcome(result, retrain_text(result), status, run.message or "", cases, unwritten)
 
 
 def _cases(result: Mapping[str, Any], *, is_kept_anyway: bool) -> tuple[Case, ...]:

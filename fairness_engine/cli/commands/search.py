@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, outcome_of, run_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.codec import decode
-from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
+from fairness_engine.errors import DataError, EvenhandError, ModelError, RunError, SettingError, StopReason
 from fairness_engine.explanation.results import Affected
 from fairness_engine.measures.results import Diversity, PlausibleCounts, Severity, Share
 from fairness_engine.oracle.budget import Budget
@@ -81,7 +81,7 @@ def search(options: argparse.Namespace) -> Outcome:
         max_starts=options.start_rows,
     )
     run = run_one(assessed, config, options)
-    n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
+    written, unwritten = write_pairs(options, assessed, run)
     result = {**run_fields(run, assessed.store), **search_fields(assessed.store, run)}
     text = (
         f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
@@ -91,9 +91,20 @@ def search(options: argparse.Namespace) -> Outcome:
         text += f"\n{_plausible_text(result['plausibility'])}"
     if result["scan"] is not None:
         text += "\n" + scan_text(decode(ScanCounts, result["scan"]))
-    if n_pairs is not None:
-        text += f"\n{n_pairs:,} pairs written to {options.pairs}."
-    return outcome_of(run, result, text)
+    return outcome_of(run, result, text + written, unwritten)
+
+
+def write_pairs(options: argparse.Namespace, assessed: Request, run: RunRecord) -> tuple[str, EvenhandError | None]:
+    """Write what ``--pairs`` asks for: a line of the result that says so, and why it could not be done, which is to be
+    said once the result is.
+    """
+    if options.pairs is None:
+        return "", None
+    try:
+        n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema)
+    except EvenhandError as error:
+        return "", error
+    return f"\n{n_pairs:,} pairs written to {options.pairs}.", None
 
 
 def estimate(options: argparse.Namespace) -> Outcome:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairness_engine.cli.leaving import leave_with
-from fairness_engine.model_process.starting.start import get_ready
-from fairness_engine.store.environment import cluster_address, default_workspace
+
+if TYPE_CHECKING:  # all else is loaded where an interrupt ends the program quietly
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _WITHOUT_MODEL = ("app", "runs")
 """Commands that start no process of a model soon, if at all."""
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
             return status
     starts_model = given[:1] and (given[0] not in _WITHOUT_MODEL or given[:2] == ["runs", "walls"])
     if starts_model and not {"-h", "--help"} & set(given):
+        from fairness_engine.model_process.starting.start import get_ready
+        from fairness_engine.store.environment import cluster_address
+
         is_shared = bool(cluster_address()) or any(each.startswith("--cluster") for each in given)
         get_ready(_workspace(given), ahead=False, stands_by=is_shared)  # for the processes of a cluster of this machine
     from fairness_engine.cli.main import main as command_line
@@ -41,6 +44,11 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
 
 
 def _workspace(arguments: Sequence[str]) -> Path:
+    import argparse
+    from pathlib import Path
+
+    from fairness_engine.store.environment import default_workspace
+
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--workspace", type=Path, default=default_workspace())
     try:

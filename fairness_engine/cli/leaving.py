@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
 
 _CRASHED = 3
-"""``cli.output.ExitStatus.CRASHED``, without what that loads."""
+_CANCELLED = 130
+"""``cli.output.ExitStatus``, without what that loads."""
 
 
 def leave_with(do: Callable[[], int]) -> NoReturn:
@@ -17,13 +22,19 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
 
     The interpreter takes nothing down: a thread of a library that still works while it does ends the process with
     "terminate called without an active exception" and another status, once in a hundred times.
+
+    Until ``raise_interrupts`` an interrupt ends the process at once.
     """
+    _set_interrupts(signal.default_int_handler, _leave_cancelled)
     try:
         status = do()
+    except KeyboardInterrupt:
+        status = _CANCELLED
     except SystemExit as ended:  # as the reader of options does
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    _set_interrupts(signal.default_int_handler, _leave_cancelled)  # nothing is left to be tidied up
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -36,3 +47,23 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     os._exit(status)
+
+
+def raise_interrupts() -> None:
+    """Have interrupts raised from here on: all is loaded, and there is something to be tidied up.
+
+    Raised while libraries are loaded they are swallowed by some, and printed with a traceback by others.
+    """
+    _set_interrupts(_leave_cancelled, signal.default_int_handler)
+
+
+def _leave_cancelled(_: int, __: FrameType | None) -> NoReturn:
+    os._exit(_CANCELLED)
+
+
+def _set_interrupts(
+    before: Callable[[int, FrameType | None], object], after: Callable[[int, FrameType | None], object]
+) -> None:
+    """Have interrupts handled in another way, unless whoever calls has them ignored, or handles them."""
+    if signal.getsignal(signal.SIGINT) is before:
+        signal.signal(signal.SIGINT, after)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairness_engine.cli.leaving import raise_interrupts
 from fairness_engine.cli.output import COMMON_KEYS, COMMON_PARTS, ExitStatus, Outcome, sentence_of
 from fairness_engine.errors import EvenhandError, ProcessError, SettingError, one_sentence
 from fairness_engine.store.environment import (
@@ -81,10 +82,11 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
     options = make_parser(program or PROGRAM, others).parse_args(arguments)
     _steer(options)
     check_junit(options)
+    command, _ = _command(options)
+    raise_interrupts()
     pipeline = Pipeline(typed(options), options.command, junit=options.junit)
     try:
         check_written(options)
-        command, _ = _command(options)
         names = [*(name for name in COMMANDS if name != "runs"), *(f"runs {action}" for action in ACTIONS)]
         pipeline = make_pipeline(options, *_json_names(options), names)
         outcome = command(options)

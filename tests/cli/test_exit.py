@@ -49,6 +49,35 @@ def test_a_program_ends_with_its_status(
     assert (done.returncode, out in done.stdout.lower(), err in done.stderr) == (status, True, True), done
 
 
+INTERRUPTS = (
+    "import os, runpy, signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "moment = sys.argv.pop(1)\n"
+    "def look(event, what):\n"
+    "    if event == 'import' and what[0] == moment:\n"
+    "        print('interrupted', file=sys.stderr, flush=True)\n"
+    "        os.kill(os.getpid(), signal.SIGINT)\n"
+    "sys.addaudithook(look)\n"
+)
+"""Whoever calls interrupts in the moment in which a module begins to be loaded."""
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("fairness_engine.cli.relay", "fairness_engine.model_process.starting.start", "fairness_engine.cli.main"),
+        *("fairness_engine.cli.parser", "numpy", "numpy.linalg", "pandas", "fairness_engine.runs.queue"),
+    ],
+)
+def test_an_interrupt_while_libraries_are_loaded_ends_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setenv(NO_FORK_VARIABLE, "1")
+    command = ("search", "--data", DATA, "--model", DATA, "--workspace", str(tmp_path))
+    done = ended(INTERRUPTS + AS_PROGRAM, moment, "fairness_engine", *command)
+    assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
 def test_the_app_and_whoever_calls_from_python_end_as_they_like(tmp_path: Path) -> None:
     says = "import atexit, runpy, sys; atexit.register(print, 'the end'); "
     assert "the end" in ended(says + AS_PROGRAM, "evenhand", "app", "--help").stdout

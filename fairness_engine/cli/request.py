@@ -15,13 +15,13 @@ from fairness_engine.cli import option_values
 from fairness_engine.cli.output import say
 from fairness_engine.data.corrections import replace_column, set_case_id
 from fairness_engine.data.dataset import make_dataset
-from fairness_engine.data.inference import infer_schema
+from fairness_engine.data.inference import infer_schema, why_left_out
 from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.links.reading import joined, parse_link
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table
-from fairness_engine.errors import DataError, ModelError, SettingError
+from fairness_engine.errors import DataError, ModelError, SettingError, cut
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
@@ -172,6 +172,13 @@ def _corrected(options: argparse.Namespace, schema: Schema | None, table: Table 
         schema = schema if options.id is None else set_case_id(table, schema, options.id)
         schema = schema if options.favourable is None else with_favourable(table, schema, options.favourable)
     if options.protected is not None:
+        reasons = {} if table is None else why_left_out(table, schema)
+        for name in options.protected:
+            if name in reasons and name != schema.case_id:
+                raise SettingError(
+                    f"--protected must name columns that the model takes, but '{cut(name)}' is left out: "
+                    f"{reasons[name]}. Say in a schema file (--schema) of what kind it is, or name another column."
+                )
         schema = schema.with_protected(options.protected)
     if options.positive is not None:
         schema = replace(schema, positive=options.positive)

@@ -346,11 +346,22 @@ class Schema:
         try:
             return self._positions[name]
         except KeyError:
-            known = cut(", ".join(self.names[:12]), MAX_LISTED) or "none"
-            remedy = "It is the label: choose another one." if name == self.label else "Check the spelling."
             raise SchemaError(
-                f"'{cut(name)}' must be a column that the model takes, but the inputs are: {known}. {remedy}"
+                f"'{cut(name)}' must be a column that the model takes, but {self._why_none(name)}"
             ) from None
+
+    def _why_none(self, name: str) -> str:
+        """Why a name is none of an input, and what to do, as the rest of a sentence and one more."""
+        if name == self.case_id:
+            return "it names the cases. Choose another column."
+        if name in self.by_name and name != self.label:
+            is_text = self.by_name[name].kind is Kind.TEXT
+            return (
+                f"it {'holds free text' if is_text else 'is left out'}. Choose another type for it, or another column."
+            )
+        known = cut(", ".join(self.names[:12]), MAX_LISTED) or "none"
+        remedy = "It is the label: choose another one." if name == self.label else "Check the spelling."
+        return f"the inputs are: {known}. {remedy}"
 
     def column(self, name: str) -> Column:
         """The input of that name."""

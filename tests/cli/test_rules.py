@@ -282,6 +282,18 @@ def test_what_cannot_be_is_one_sentence_and_status_2(command: Commands, argument
     assert command.out == ""
 
 
+@pytest.mark.parametrize("name", ["rules", "figures"])
+def test_why_a_column_was_left_out_is_said(command: Commands, tmp_path: Path, name: str) -> None:
+    data = tmp_path / "people.csv"
+    names = "".join(f"{i},kind no {i % 350},{'yes' if i % 3 else 'no'}\n" for i in range(1_000))
+    data.write_text(f"age,sex,hired\n{names}")
+    assert command(name, "--data", str(data), "--protected", "sex", "--quiet") == 2
+    assert command.err == (
+        "--protected must name columns that the model takes, but 'sex' is left out: free text, 350 different. Say in a "
+        "schema file (--schema) of what kind it is, or name another column.\n"
+    )
+
+
 def test_a_group_that_everybody_is_in_has_nobody_to_be_compared_with(command: Commands, tmp_path: Path) -> None:
     table = pd.read_csv(MARKETING)
     table[table["sex"] == "female"].to_csv(tmp_path / "women.csv", index=False)

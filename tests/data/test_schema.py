@@ -103,6 +103,21 @@ def test_unknown_names_are_listed() -> None:
             FULL.with_protected([name])
 
 
+def test_why_a_column_is_no_input_is_said() -> None:
+    schema = replace(
+        FULL, columns=(*FULL.columns, Column("day", Kind.IGNORED), Column("no", Kind.IGNORED)), case_id="no"
+    )
+    for name, why in (
+        ("out", "It is the label: choose another one."),
+        ("note", "it holds free text. Choose another type for it"),
+        ("day", "it is left out. Choose another type for it"),
+        ("no", "it names the cases. Choose another column."),
+        ("notes", "Check the spelling."),
+    ):
+        with pytest.raises(SchemaError, match=f"'{name}' must be a column that the model takes, but .*{why}"):
+            schema.index(name)
+
+
 def test_schemas_that_cannot_be() -> None:
     with pytest.raises(SchemaError, match="'age' twice"):
         Schema((AGE, SEX, AGE))

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_type_hints
@@ -33,6 +34,8 @@ _COMPARISON = re.compile(rf"\s*({_NAME}|{_NUMBER})\s*(>=|<=|==|!=|>|<)\s*({_NAME
 _CLAIMS = {"true": 1.0, "false": 0.0}
 _HELP = 'Write it like "estimate.high > 0.01".'
 FAIL_IF = "--fail-if"
+_N_ALIKE = 3
+"""How many names are offered for one that is not there."""
 _WANTED = {
     ">": "must be at most",
     ">=": "must be below",
@@ -125,9 +128,7 @@ class Comparison:
                 value = _inside(value, part)
             if value is not _ABSENT:
                 return value
-        raise SettingError(
-            f"{self.where} must name something in the result, got '{side}'. The names are: {', '.join(values)}."
-        )
+        raise SettingError(f"{self.where} must name something in the result, got '{side}'. {_nearest(side, values)}")
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,11 @@ class Gate:
         for name in (name for group in self.groups for comparison in group for name in comparison.names):
             unknown = [_first_unknown(path, names) for path in _paths(name, command)]
             if None not in unknown:
-                inside, listed = max((found for found in unknown if found is not None), key=lambda found: len(found[0]))
+                inside, part, listed = max((found for found in unknown if found), key=lambda found: len(found[0]))
                 whose = f"the JSON of '{command}'" if not inside else f"'{inside}' of the JSON of '{command}'"
-                raise SettingError(f"{self.where} must name something in {whose} ({', '.join(listed)}), got '{name}'.")
+                raise SettingError(
+                    f"{self.where} must name something in {whose}, got '{name}'. {_nearest(part, listed)}"
+                )
 
 
 def read_gate(
@@ -253,14 +256,22 @@ def _inside(value: Any, part: str) -> Any:
     return value[int(part)] if is_place else _ABSENT
 
 
-def _first_unknown(path: list[str], names: Mapping[str, Any]) -> tuple[str, list[str]] | None:
-    """Where a way leads to nothing: the object in which it does, and what that has; ``None`` as far as is known."""
+def _nearest(part: str, names: Iterable[str]) -> str:
+    """What to do about a name that is not there: those that are spelled most alike, and where all are."""
+    alike = get_close_matches(part, names, _N_ALIKE, cutoff=0.0)
+    return f"Take another, such as {', '.join(alike)}; docs/command-line.md has all."
+
+
+def _first_unknown(path: list[str], names: Mapping[str, Any]) -> tuple[str, str, list[str]] | None:
+    """Where a way leads to nothing: the object in which it does, what it has not, and what it has; ``None`` as far as
+    is known.
+    """
     inner: Mapping[str, Any] | None = names
     for i, part in enumerate(path):
         if inner is None:
             return None
         if part not in inner:
-            return ".".join(path[:i]), list(inner)
+            return ".".join(path[:i]), part, list(inner)
         inner = _parts_of(inner[part])
     return None
 

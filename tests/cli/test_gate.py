@@ -176,13 +176,29 @@ def test_names_inside_objects_are_known(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("fit.acuracy > 1", r"something in 'fit' of the JSON of 'retrain' \(accuracy\), got 'fit.acuracy'"),
-        ("retrain.fit.acuracy > 1", r"something in 'fit' of the JSON of 'retrain' \(accuracy\)"),
-        ("changes.accuracy.hihg > 1", r"something in 'changes.accuracy' of the JSON of 'retrain' \(value, low, high"),
+        (
+            "fit.acuracy > 1",
+            r"something in 'fit' of the JSON of 'retrain', got 'fit.acuracy'. Take another, such as accuracy;",
+        ),
+        ("retrain.fit.acuracy > 1", r"something in 'fit' of the JSON of 'retrain', got 'retrain.fit.acuracy'"),
+        (
+            "changes.accuracy.hihg > 1",
+            r"something in 'changes.accuracy' of the JSON of 'retrain', got .* such as high, ",
+        ),
         ("after.estimate.hihg > 1", r"something in 'after.estimate' of the JSON"),
-        ("plausible.high > 1", r"something in the JSON of 'retrain' \(high, fit, changes, after, rule_sets\)"),
+        ("plausible.high > 1", r"something in the JSON of 'retrain', got 'plausible.high'. Take another, such as "),
     ],
 )
 def test_unknown_names_inside_objects_are_refused_before_the_work(text: str, said: str) -> None:
     with pytest.raises(SettingError, match=f"{FAIL_IF} must name {said}"):
         read_gate(text).check_names(KNOWN, "retrain", PARTS)
+
+
+def test_the_wrong_name_and_what_to_do_are_said_where_there_are_many_names() -> None:
+    known = ("n_tried", *(f"name_no_{i}" for i in range(100)), "n_found")
+    with pytest.raises(SettingError) as said:
+        read_gate("n_foud > 0").check_names(known, "search")
+    sentence = str(said.value)
+    assert "got 'n_foud'. Take another, such as n_found, " in sentence
+    assert sentence.endswith("docs/command-line.md has all.")
+    assert len(sentence) < 200

@@ -78,3 +78,19 @@ def test_one_decision_for_everybody_is_a_note_of_a_run_that_ends_well(
     (note,) = json.loads(out)["notes"]
     assert "though their scores differ" in note
     assert f"Note: {note}" in err
+
+
+def test_a_search_that_tried_nobody_says_so_and_passes_no_gate(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ("--technique", "random", "--max-evaluations", "1")
+    assert search(workspace, FOREST, *few) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Nobody was tried, 0 evaluations")
+    assert err.startswith("Note: Nobody was tried before the search ended, so it shows nothing of the model.")
+    assert search(workspace, FOREST, *few, "--json", "-", "--fail-if", "n_found > 0") == 2
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert (result["n_tried"], result["n_found"], result["success_rate"]) == (0, None, None)
+    assert f"Note: {result['notes'][-1]}" in err
+    assert "'n_found' is nothing in the result" in err

@@ -59,6 +59,9 @@ SEARCH_PARTS = {
     "group_score": kinds.GroupShares,
     "scan": ScanCounts,
 }
+_NOBODY_TRIED = (
+    "Nobody was tried before the search ended, so it shows nothing of the model. Allow more evaluations or seconds."
+)
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share", "plausible")
 ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "plausible", "curve")
 COUNT_PARTS = ESTIMATE_PARTS = {"plausible": Share}
@@ -83,10 +86,12 @@ def search(options: argparse.Namespace) -> Outcome:
     run = run_one(assessed, config, options)
     written, unwritten = write_pairs(options, assessed, run)
     result = {**run_fields(run, assessed.store), **search_fields(assessed.store, run)}
-    text = (
-        f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
-        f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
-    )
+    text = f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%})"
+    if not run.n_tried and not run.n_found:
+        text = "Nobody was tried"
+        result |= {"n_found": None, "success_rate": None, "notes": [*result["notes"], _NOBODY_TRIED]}
+        say(f"Note: {_NOBODY_TRIED}")
+    text += f", {run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     if result["plausibility"] is not None:
         text += f"\n{_plausible_text(result['plausibility'])}"
     if result["scan"] is not None:

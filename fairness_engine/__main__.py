@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from fairness_engine.cli.leaving import leave_with
+try:
+    from typing import TYPE_CHECKING
+
+    from fairness_engine.cli.leaving import leave_with
+except KeyboardInterrupt:
+    sys.exit(130)
 
 if TYPE_CHECKING:  # all else is loaded where an interrupt ends the program quietly
     from collections.abc import Mapping, Sequence

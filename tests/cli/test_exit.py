@@ -65,7 +65,8 @@ INTERRUPTS = (
 @pytest.mark.parametrize(
     "moment",
     [
-        *("fairness_engine.cli.relay", "fairness_engine.model_process.starting.start", "fairness_engine.cli.main"),
+        *("fairness_engine.cli.leaving", "fairness_engine.cli.relay", "fairness_engine.cli.main"),
+        "fairness_engine.model_process.starting.start",
         *("fairness_engine.cli.parser", "numpy", "numpy.linalg", "pandas", "fairness_engine.runs.queue"),
     ],
 )

@@ -114,7 +114,15 @@ def check_run(
         evaluator: opens its model afresh.
         keys: of the individuals of its pairs, as they were read.
         left_out: what of it is not there on purpose.
+
+    Raises:
+        RunError: it is at work, so that counts and files change while they are compared.
     """
+    if run.state is RunState.RUNNING:
+        raise RunError(
+            f"A run is verified once it has ended, but run {run.id} is at work. Wait for its end, or cancel it with "
+            f"'runs cancel {run.id}'."
+        )
     checks = [look("files", lambda: _files(store, run)), *check_kept(store, run, keys, left_out)]
     if run.config.kind in _OWN:
         name, check = _OWN[run.config.kind]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.groups.rule_sets.result import read_rules, write_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.store import RunStore
 
 SAMPLES = ROOT / "sample_data"
@@ -410,6 +412,9 @@ def test_runs_list_and_show_know_runs_without_a_model(command: Commands) -> None
     assert command.json("runs", "verify", waiting)["rules"] is None
     assert command("runs", "verify", waiting) == 0
     assert "has not begun" in command.out
+    assert store.claim(waiting, host_name(), os.getpid(), str(process_start_time(os.getpid())))
+    assert command("runs", "verify", waiting) == 2
+    assert f"run {waiting} is at work. Wait for its end, or cancel it" in command.err
 
 
 @pytest.mark.parametrize(

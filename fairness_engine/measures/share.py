@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from fairness_engine.measures.plausibility.plausibility import Plausibility
 
 N_TRIALS = 100
-"""Trials in which the draws are made; the convergence curve has one point a trial."""
+"""Trials in which the draws are made; the convergence curve has one point a trial, and more of large ones."""
+_MAX_TRIAL_ROWS = 10_000_000
+_MAX_TRIAL_CELLS = 100_000_000
+"""What one trial holds at most, 0.8 GB: of more draws there are more trials."""
+_FIRST_ROWS = 1_000
+_MAX_ROWS_AT_ONCE = 1_000_000
+"""A larger trial is tested and counted in parts: a limit of time leaves what was counted until then."""
+_MAX_KEPT_CELLS = 50_000_000
+"""Of individuals found, who are kept until the plausible among them are counted."""
 
 
 def run_estimate(
@@ -60,8 +68,9 @@ def run_estimate(
         learn: makes what says who could exist.
 
     Yields:
-        ``ShareEstimated`` and ``Progress`` after every trial, the result ``plausible_share`` (a ``Share`` of those who
-        miss no cell: individuals with a pair of two plausible people), and one ``Stopped``, last.
+        ``ShareEstimated`` and ``Progress`` after every trial, in large ones also on the way, the result
+        ``plausible_share`` (a ``Share`` of those who miss no cell: individuals with a pair of two plausible people),
+        and one ``Stopped``, last.
 
     Raises:
         SettingError: no draws asked for, an unknown distribution, or no row of the data in the domain.
@@ -77,18 +86,20 @@ def run_estimate(
     # whoever misses a cell is asked of the model in its slower form, which takes such rows
     for_incomplete = Oracle(model.of_incomplete or model, domain, limits, clock)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    rows_a_trial = math.ceil(n_samples / N_TRIALS)
+    most = min(_MAX_TRIAL_ROWS, max(1, _MAX_TRIAL_CELLS // domain.n_columns))
+    rows_a_trial = min(most, math.ceil(n_samples / N_TRIALS))
     reason = StopReason.EXHAUSTED
     n_hits = 0
     n = 0
-    found = _Found(model, domain, None if incomplete_rows is not None and len(incomplete_rows) else n_all)
+    n_all_complete = None if incomplete_rows is not None and len(incomplete_rows) else n_all
+    found = _Found(model, domain, rows_a_trial, n_all_complete)
     try:
-        for rows in draw(rng, rows_a_trial):
+        for rows in _parts(draw(rng, rows_a_trial)):
             misses_cell = np.isnan(rows).any(axis=1)
             complete = rows[~misses_cell]
             is_hit = oracle.test(complete)
             hits = int(is_hit.sum()) + int(for_incomplete.test(rows[misses_cell]).sum())
-            found.add(complete[is_hit], len(complete))
+            found.add(complete[is_hit], len(complete), len(rows))
             n = n + len(rows)
             n_hits = n_hits + hits
             low, high = share_interval(n_hits, n, n_all)
@@ -107,41 +118,74 @@ def run_estimate(
     yield Stopped(reason, oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits)
 
 
+def _parts(trials: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """Large trials in parts, each at most as large as all before it, so that little is lost when time is over before a
+    slow model has decided a part; other trials as they are.
+    """
+    n_done = 0
+    for rows in trials:
+        begin = 0
+        while begin < len(rows):
+            size = _FIRST_ROWS if n_done == 0 else min(n_done, _MAX_ROWS_AT_ONCE)
+            part = rows[begin : begin + size] if len(rows) > _MAX_ROWS_AT_ONCE else rows
+            yield part
+            begin += len(part)
+            n_done += len(part)
+
+
 class _Found:
-    """The discriminatory individuals of an estimate, trial by trial.
+    """The discriminatory individuals of an estimate, part by part.
 
     Args:
         model, domain: of the estimate.
+        rows_a_trial: draws of a trial.
         n_all: of how many the draws are made without replacement; ``None``: they are independent.
 
     Attributes:
-        n: draws so far.
+        n: draws so far that miss no cell.
     """
 
-    def __init__(self, model: Model, domain: Domain, n_all: int | None) -> None:
+    def __init__(self, model: Model, domain: Domain, rows_a_trial: int, n_all: int | None) -> None:
         self.n = 0
         self._model = model
         self._domain = domain
+        self._rows_a_trial = rows_a_trial
         self._n_all = n_all
-        self._trials: list[tuple[FloatArray, int]] = []
+        self._n_drawn = 0
+        self._n_found = 0
+        self._kept: list[tuple[FloatArray, int, int]] = []
+        self._is_full = False
 
-    def add(self, rows: FloatArray, n: int) -> None:
-        """Take those found of a trial of ``n`` draws ``(n_hits, n_columns)``."""
+    def add(self, rows: FloatArray, n: int, n_drawn: int) -> None:
+        """Take those found of a part ``(n_hits, n_columns)``, of ``n`` draws that miss no cell among ``n_drawn``."""
+        if self._n_drawn % self._rows_a_trial == 0 and not self._is_full:
+            # the trials that will be judged hold about MAX_JUDGED people: later ones need not be kept
+            n_people = self._n_found * self._domain.n_variants
+            n_cells = self._n_found * self._domain.n_columns
+            self._is_full = n_people > 2 * plausible_finds.MAX_JUDGED and n_cells > _MAX_KEPT_CELLS
+        if not self._is_full:
+            self._kept.append((rows, n, n_drawn))
         self.n += n
-        self._trials.append((rows, n))
+        self._n_drawn += n_drawn
+        self._n_found += len(rows)
 
     def plausible_shares(self, plausibility: Plausibility) -> Iterator[Share | None]:
-        """How many individuals have a pair of two plausible people: ``None`` after each trial, and then the share. Of
+        """How many individuals have a pair of two plausible people: ``None`` after each part, and then the share. Of
         very many, those of the first trials are judged: these are as random as all, whatever was found in them.
         """
-        n_people = sum(len(rows) for rows, _ in self._trials) * self._domain.n_variants
-        n_judged = math.ceil(len(self._trials) * min(1.0, plausible_finds.MAX_JUDGED / max(n_people, 1)))
+        n_people = self._n_found * self._domain.n_variants
+        n_trials = math.ceil(self._n_drawn / self._rows_a_trial)
+        n_judged = math.ceil(n_trials * min(1.0, plausible_finds.MAX_JUDGED / max(n_people, 1)))
         n_hits = 0
         n = 0
-        for rows, n_draws in self._trials[:n_judged]:
+        n_drawn = 0
+        for rows, n_complete, n_of_part in self._kept:
+            if n_drawn >= n_judged * self._rows_a_trial:
+                break
             judged = plausible_finds.plausible_finds(self._model, self._domain, rows, plausibility)
-            n_hits += sum(n_of_part for n_of_part, _ in judged)
-            n += n_draws
+            n_hits += sum(n_of_rows for n_of_rows, _ in judged)
+            n += n_complete
+            n_drawn += n_of_part
             yield None
         low, high = share_interval(n_hits, n, self._n_all)
         yield Share(n_hits, n, n_hits / n if n else 0.0, low, high)

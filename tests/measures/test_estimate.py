@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import Clock
 from fairness_engine.codec import decode
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import ResultReady, ShareEstimated, Stopped
-from fairness_engine.measures import plausible_finds
+from fairness_engine.measures import plausible_finds, share
 from fairness_engine.measures.plausibility.plausibility import Plausibility
 from fairness_engine.measures.results import Share
 from fairness_engine.measures.share import perturb, run_estimate
@@ -89,6 +90,54 @@ def test_same_seed_same_estimate_and_budgets_hold() -> None:
     )
     assert events[-1].reason is StopReason.EVALUATIONS
     assert events[-1].evaluations == 100
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "perturbed", "data"])
+def test_large_trials_are_tested_in_parts_and_say_the_same(distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = small_domain(fixed=("job",))
+    rows = domain.sample(3000, np.random.default_rng(7))
+    plausibility = Plausibility.learn(rows, domain, np.random.default_rng(0))
+    monkeypatch.setattr(plausible_finds, "MAX_JUDGED", 400)
+
+    def told() -> tuple[list[ShareEstimated], Share]:
+        asked = (function_model(biased_score), domain, rows, distribution, 2500, 3)
+        events = list(run_estimate(*asked, learn=lambda: plausibility))
+        (plausible,) = [decode(Share, event.content) for event in events if isinstance(event, ResultReady)]
+        return [event for event in events if isinstance(event, ShareEstimated)], plausible
+
+    whole, plausible = told()
+    assert plausible.n < 2500  # not all trials are judged
+    monkeypatch.setattr(share, "_FIRST_ROWS", 2)
+    monkeypatch.setattr(share, "_MAX_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(share, "_MAX_KEPT_CELLS", 0)
+    in_parts, again = told()
+    assert again == plausible
+    ends = [each.n for each in whole]
+    assert [each.n for each in in_parts][:9] == [2, 4, 8, 15, 22, 25, 32, 39, 46]
+    assert [each for each in in_parts if each.n in ends] == whole
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "perturbed"])
+def test_of_any_number_of_draws_a_limit_of_time_leaves_those_that_were_tested(
+    distribution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = small_domain()
+    rows = domain.sample(300, np.random.default_rng(7))
+    time = [0.0]
+
+    def timed(asked: FloatArray) -> FloatArray:
+        time[0] += 0.1
+        return biased_score(asked)
+
+    monkeypatch.setattr(share, "_MAX_TRIAL_ROWS", 2000)
+    monkeypatch.setattr(share, "_FIRST_ROWS", 50)
+    monkeypatch.setattr(share, "_MAX_ROWS_AT_ONCE", 500)
+    clock = Clock(5.0, now=lambda: time[0])
+    *_, stopped = run_estimate(function_model(timed), domain, rows, distribution, 10**30, 0, clock)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason is StopReason.SECONDS
+    assert stopped.n_tried >= 50
+    assert time[0] < 6
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,10 @@ class _Function:
         distinct, places = np.unique(answers.astype(str), return_inverse=True)
         found = [self._by_text.get(_key(text)) for text in distinct.tolist()]
         n_classes = len(self._classes) if self._classes is not None else 2
+        wrong = distinct[found.index(None)] if None in found else ""
         if None in found:
             found = [_number(text, n_classes) for text in distinct.tolist()]
         if None in found:
-            wrong = distinct[found.index(None)]
             known = ", ".join((self._classes or ("0", "1"))[:_MAX_SHOWN])
             whose = f"outcomes of '{self._label}' ({known})" if self._classes else "0 or 1, since the data has no label"
             raise FitError(f"The function must return scores or {whose}, got '{wrong}'.")

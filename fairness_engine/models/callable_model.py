@@ -80,7 +80,8 @@ def open_callable(
             f"The function must return scores of rows, but it raised {type(error).__name__}: {str(error)[:160]}."
         ) from error
     if output is None:
-        is_share = scores.size > 0 and float(np.nanmin(scores)) >= 0 and float(np.nanmax(scores)) <= 1
+        known = scores[~np.isnan(scores)]
+        is_share = known.size > 0 and float(known.min()) >= 0 and float(known.max()) <= 1
         output = Output.PROBABILITY if is_share else Output.LOGIT
     n_scores = 1 if scores.shape[1] == 2 else scores.shape[1]
     predictor = FunctionPredictor(function, n_scores, output)

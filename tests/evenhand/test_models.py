@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,8 @@ def test_more_than_two_outcomes_come_as_columns_or_names(frame: pd.DataFrame) ->
         ("absent.onnx", "there is none at 'absent.onnx'"),
         (lambda rows: rows["nothing"], r"raised KeyError: 'nothing'\. It was given the columns married, job, region"),
         (lambda rows: ["perhaps"] * len(rows), r"scores or outcomes of 'decision' \(no, yes\), got 'perhaps'"),
+        (lambda rows: ["yes"] * (len(rows) - 1) + [None], r"scores or outcomes of 'decision' .*, got 'None'"),
+        (lambda rows: ["yes"] * (len(rows) - 1) + ["zero"], r"scores or outcomes of 'decision' .*, got 'zero'"),
         (lambda rows: np.zeros(3), "one line of 1 scores a row"),
         (LogisticRegression(), "fitted classifier"),
     ],
@@ -149,6 +152,24 @@ def test_more_than_two_outcomes_come_as_columns_or_names(frame: pd.DataFrame) ->
 def test_models_that_cannot_be_are_refused_in_a_sentence(data: evenhand.Data, model: Any, message: str) -> None:
     with pytest.raises(evenhand.Error, match=message):
         evenhand.Review(data, model, protected="married")
+
+
+def test_scores_that_are_no_numbers_are_told_and_nothing_is_printed(
+    data: evenhand.Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def scores(rows: pd.DataFrame) -> np.ndarray:
+        return np.where(rows["married"].astype(bool), 0.2, 0.8)
+
+    def ask(function: Callable[[pd.DataFrame], np.ndarray]) -> evenhand.Search:
+        return evenhand.Review(data, function, protected="married").search("random", max_evaluations=2000)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(evenhand.Error, match=r"must give numbers, but gave none \(NaN\) for all of"):
+            ask(lambda rows: np.full(len(rows), np.nan))
+        found = ask(lambda rows: np.where(rows["age"] > 30, np.nan, scores(rows)))
+    assert any("gives no number (NaN)" in note for note in found.notes)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_files_that_run_code_are_refused_whatever_the_environment_says(

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenhand.arguments import checked
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -84,13 +86,14 @@ class Data:
         return make_dataset(self.table, self.schema)
 
 
+@checked
 def read_data(
     source: str | os.PathLike[str] | pd.DataFrame,
     *,
     label: str | None = None,
     favourable: Value | None = None,
     kinds: Mapping[str, str] | None = None,
-    missing: Collection[str] = (),
+    missing: Collection[str] | str = (),
     schema: str | os.PathLike[str] | None = None,
 ) -> Data:
     """Read a table, and infer what its columns are.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenhand.arguments import checked
 from evenhand.data import Data
 from evenhand.loops import prepare_loops
 from evenhand.models import opener_of
@@ -62,6 +63,7 @@ class Review:
         Error: the model cannot be opened or does not belong to the data, or the scope cannot be.
     """
 
+    @checked
     def __init__(
         self,
         data: Data,
@@ -70,7 +72,7 @@ class Review:
         protected: Sequence[str] | str | None = None,
         positive: Value | None = None,
         threshold: float | None = None,
-        fixed: Sequence[str] = (),
+        fixed: Sequence[str] | str = (),
         limits: Mapping[str, tuple[float, float]] | None = None,
         values: Mapping[str, Sequence[Value]] | None = None,
         max_variants: int = 1000,
@@ -88,7 +90,7 @@ class Review:
         if not isinstance(data, Data):
             raise SettingError(f"The data must come from evenhand.read_data, got {type(data).__name__}.")
         schema = data.schema if positive is None else replace(data.schema, positive=positive)
-        names = (protected,) if isinstance(protected, str) else tuple(protected or schema.protected)
+        names = tuple(protected or schema.protected)
         if not names:
             likely = suggest_protected(schema) or schema.names[:_MAX_SHOWN]
             raise SettingError(f"Name the protected attributes with protected=[...]; likely are {', '.join(likely)}.")
@@ -96,13 +98,13 @@ class Review:
             protected=names,
             threshold=threshold,
             fixed=tuple(fixed),
-            limits={name: (float(low), float(high)) for name, (low, high) in (limits or {}).items()},
+            limits=limits or {},
             bins={name: values_of(schema, name, [*map(str, own)], "values") for name, own in (values or {}).items()},
             max_variants=max_variants,
         )
         schema = schema.with_protected(names)
         if links:
-            given = [parse_link(one, schema) for one in ((links,) if isinstance(links, str) else links)]
+            given = [parse_link(one, schema) for one in links]
             schema = replace(schema, links=joined([*schema.links, *given], schema))
         scope = replace(scope, links=schema.links) if links else scope.with_links_of(schema)
         Ranges(schema, scope)  # refuses what cannot be, before the model is opened
@@ -116,6 +118,7 @@ class Review:
         model = self._session.model.format if self._has_model else "no model"
         return f"<Review of {self._data!r}, {model}, protected {', '.join(self._scope.protected)}>"
 
+    @checked
     def search(
         self,
         technique: str = "aequitas",
@@ -165,6 +168,7 @@ class Review:
 
         return self._work(kinds.SEARCH, read, seed=seed, **own)
 
+    @checked
     def estimate(
         self, *, samples: int = 20_000, distribution: str = "uniform", seed: int = 0, max_seconds: float | None = None
     ) -> Estimate:
@@ -196,6 +200,7 @@ class Review:
 
         return self._work(kinds.ESTIMATE, read, seed=seed, budget=budget, n_samples=samples, distribution=distribution)
 
+    @checked
     def count(self, *, max_seconds: float | None = None) -> Count:
         """Count everyone who is discriminated against, where the space is small enough.
 
@@ -216,6 +221,7 @@ class Review:
 
         return self._work(kinds.COUNT, read, budget=_seconds(max_seconds))
 
+    @checked
     def certify(self, *, max_seconds: float = 60.0, seed: int = 0, **settings: Any) -> Certification:
         """Prove for whom the decision does not depend on the protected attributes, and for whom it does.
 
@@ -250,6 +256,7 @@ class Review:
             raise ModelError(reason)
         return self._work(kinds.CERTIFY, read, seed=seed, budget=_seconds(max_seconds), settings=settings)
 
+    @checked
     def groups(
         self,
         *,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import MAX_LISTED, SettingError, one_sentence, shown
 
 _YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -92,7 +92,7 @@ class SettingInfo:
         kind = type(self.default)
         try:
             found = self._typed(kind, value)
-        except (TypeError, ValueError, OverflowError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise SettingError(f"The setting '{self.name}' must be {self._what(kind)}, got {_told(value)}.") from None
         if kind in (int, float) and not self._is_in_range(found):
             raise SettingError(f"The setting '{self.name}' must be {self._what(kind)}, got {_told(value)}.")
@@ -112,7 +112,7 @@ class SettingInfo:
         if isinstance(value, str) and kind is int and not value.strip().lstrip("+-").replace("_", "").isdigit():
             value = float(value)  # 1e6
         found = kind(value)
-        if isinstance(value, bool) or not math.isfinite(found) or (isinstance(value, float) and value != found):
+        if isinstance(value, bool) or not math.isfinite(found) or (not isinstance(value, str) and value != found):
             raise ValueError(value)
         return found
 
@@ -157,7 +157,7 @@ def _number(value: float) -> str:
 
 
 def _told(value: Any) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    return f"'{one_sentence(value, MAX_LISTED)}'" if isinstance(value, str) else one_sentence(shown(value))
 
 
 class Settings:

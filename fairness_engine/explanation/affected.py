@@ -142,7 +142,7 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
         n, n_hits = int(inside.sum()), int(hits[inside].sum())
         if n_hits >= _LEAST_PART * hits.sum() and share_interval(n_hits, n)[0] > hits.mean():
             told.append(_told_of_data(group.conditions, others[inside & hits], n, n_hits, model, domain))
-    return Affected(told, len(rows))
+    return Affected(told, len(rows), int(verdicts.sum()))
 
 
 def _told_of_data(

@@ -58,10 +58,12 @@ class Affected:
         groups: everybody first, then those of a scan in which clearly more are affected than among everybody, most
             people first. Of a scan every count is of people whom the choice of the groups did not see.
         n_tried: people of the data who were tested, for the groups and for the counts; 0 where the search is no scan.
+        n_affected: those of them who are affected; 0 where nobody looked, in runs of earlier versions.
     """
 
     groups: Annotated[list[AffectedGroup], Meta(min_length=1, max_length=MAX_GROUPS)]
     n_tried: Count = 0
+    n_affected: Count = 0
 
     @property
     def is_of_data(self) -> bool:
@@ -72,4 +74,6 @@ class Affected:
         everybody = self.groups[0]
         hold(not everybody.rules, "the first group, which is everybody")
         hold(not self.n_tried or everybody.n <= self.n_tried, "people who were tested")
+        is_known = self.n_affected > 0
+        hold(not is_known or everybody.n_hits <= self.n_affected <= self.n_tried, "people who are affected")
         hold(all(one.n <= everybody.n and one.n_hits <= everybody.n_hits for one in self.groups), "people of a group")

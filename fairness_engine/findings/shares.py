@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairness_engine.certification.results import Certification
-from fairness_engine.explanation.results import AffectedGroup
+from fairness_engine.explanation.results import Affected
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
 from fairness_engine.findings.people import alone_sentence, is_scan
@@ -14,6 +14,8 @@ from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution
 from fairness_engine.telling.wording import bounded_share, count, counted, magnitude, proved_shares, share
 
+COUNT_KEY = "count|"
+"""Begins the key of a card of everybody counted."""
 _WHOM = {
     "data": "the data's people",
     "uniform": "all individuals of the domain",
@@ -46,7 +48,7 @@ def share_cards(estimates: list[Evidence], scans: list[Evidence]) -> list[Findin
         affected = one.results.affected
         key = (*one.scope.changing, Distribution.DATA.value)
         if affected is not None and affected.is_of_data and key not in cards:
-            cards[key] = _scan_card(one, affected.groups[0])
+            cards[key] = _scan_card(one, affected)
     return list(cards.values())
 
 
@@ -68,19 +70,30 @@ def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
 
 
 def _text(found: Share) -> str:
+    return _figure_text(Figure(found.share, found.low, found.high))
+
+
+def _figure_text(figure: Figure) -> str:
     """With its interval, where it has one."""
-    return share(found.share) if found.low == found.high else share(found.share, found.low, found.high)
+    return share(figure.value) if figure.low == figure.high else share(figure.value, figure.low, figure.high)
 
 
-def _scan_card(one: Evidence, group: AffectedGroup) -> Finding:
-    low, high = share_interval(group.n_hits, group.n)
+def _scan_card(one: Evidence, affected: Affected) -> Finding:
+    """Of everybody who was tested, in an order of chance; of runs of earlier versions, of the half that was counted."""
+    everybody = affected.groups[0]
+    n_hits, n, n_all = everybody.n_hits, everybody.n, None
+    who = "of the data scan, the half that chose no group"
+    if affected.n_affected and one.results.scan is not None:
+        n_hits, n, n_all = affected.n_affected, affected.n_tried, one.results.scan.n_people
+        who = "of the data scan" if n < n_all else "of the data scan, who are all that it could test: no interval"
+    low, high = share_interval(n_hits, n, n_all)
+    figure = Figure(n_hits / n, low, high)
     said = (
-        f"{share(group.n_hits / group.n, low, high)} of the data's people get another decision when {one.nothing_but} "
-        f"changes: {count(group.n_hits)} of {counted(group.n, 'person', 'people')} of the data scan, the half that "
-        "chose no group."
+        f"{_figure_text(figure)} of the data's people get another decision when {one.nothing_but} changes: "
+        f"{count(n_hits)} of {counted(n, 'person', 'people')} {who}."
     )
-    facts = [alone_sentence(group, one.scope.protected)] if len(one.scope.protected) > 1 else []
-    return _card(one, "share|data", Figure(group.n_hits / group.n, low, high), group.n, said, facts, "data")
+    facts = [alone_sentence(everybody, one.scope.protected)] if len(one.scope.protected) > 1 else []
+    return _card(one, "share|data", figure, n, said, facts, "data")
 
 
 def _card(
@@ -89,7 +102,7 @@ def _card(
     return Finding(
         key=f"{key}|{','.join(one.scope.changing)}",
         subject=Subject.SHARE,
-        level=Level.ESTIMATED,
+        level=Level.PROVED if figure.low == figure.high else Level.ESTIMATED,
         title=f"{share(figure.value)} of {_WHOM[distribution]} are decided otherwise when {one.nothing_but} changes",
         sentence=sentence,
         n=n,
@@ -119,7 +132,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
         if plausible is not None and plausible.n:
             facts.append(f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)}.")
         cards[one.scope.changing] = Finding(
-            key=f"count|{','.join(one.scope.changing)}",
+            key=f"{COUNT_KEY}{','.join(one.scope.changing)}",
             subject=Subject.PROOF,
             level=Level.PROVED,
             title=f"Counted one by one: {share(found.share)} of all individuals are decided otherwise",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
+from fairness_engine.findings.shares import COUNT_KEY
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, SEARCH
 from fairness_engine.telling.wording import counted
 
 _MOST = 4
 """Sentences, beside the one that says what is missing."""
 _MISSING = {
-    Evidence.SCAN: "the data's people one by one",
+    Evidence.SCAN: "which of the data's people",
     Evidence.SEARCH: "people beyond the data",
-    Evidence.SHARE: "how often",
+    Evidence.SHARE: "how often it happens",
     Evidence.RULES: "groups of several attributes",
     Evidence.PROOF: "proofs",
     Evidence.FIGURES: "rates by group",
@@ -24,9 +25,11 @@ def answer(found: Findings) -> list[str]:
     if found.is_empty:
         return ["Nothing was looked at yet."]
     first = {subject: _first(found, subject) for subject in Subject}
-    said = [*_how_many(found, first), *_whom(first)]
+    counted_all = _count_of_all(found, first[Subject.SHARE])
+    said = [_ended(counted_all.sentence)] if counted_all is not None else _how_many(found, first)
+    said += _whom(first)
     group = first[Subject.GROUP]
-    proof = first[Subject.PROOF]
+    proof = next((card for card in found.cards if card.subject is Subject.PROOF and card is not counted_all), None)
     rates = [card for card in found.cards if card.subject is Subject.FIGURES]
     if group is not None:
         said.append(_ended(group.sentence))
@@ -43,6 +46,15 @@ def answer(found: Findings) -> list[str]:
         names = [_MISSING[evidence] for evidence in found.missing]
         said.append(f"Not looked at: {', '.join(names)}.")
     return said
+
+
+def _count_of_all(found: Findings, estimate: Finding | None) -> Finding | None:
+    """The count of everybody, which is better than an estimate of their share; people of the data who are all known
+    come first.
+    """
+    is_known = estimate is not None and estimate.figure is not None and estimate.figure.low == estimate.figure.high
+    counts = [card for card in found.cards if card.key.startswith(COUNT_KEY)]
+    return counts[0] if counts and not is_known else None
 
 
 def _first(found: Findings, subject: Subject) -> Finding | None:

@@ -79,7 +79,7 @@ def run_estimate(
     """
     from fairness_engine.oracle.oracle import Oracle  # brings numba; the app needs the interval alone
 
-    draw, n_all = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
+    draw, n_all, n_all_complete = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
     limits = budget or Budget(n_samples * domain.n_variants)
     clock = clock.anew()
     oracle = Oracle(model, domain, limits, clock)
@@ -91,7 +91,6 @@ def run_estimate(
     reason = StopReason.EXHAUSTED
     n_hits = 0
     n = 0
-    n_all_complete = None if incomplete_rows is not None and len(incomplete_rows) else n_all
     found = _Found(model, domain, rows_a_trial, n_all_complete)
     try:
         for rows in _parts(draw(rng, rows_a_trial)):
@@ -196,8 +195,9 @@ Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]
 
 def _sampler(
     domain: Domain, data_rows: FloatArray, distribution: str, n_samples: int, incomplete_rows: FloatArray | None = None
-) -> tuple[Sampler, int | None]:
-    """A function that yields all draws, ``n`` rows at a time, and of how many they are drawn without replacement.
+) -> tuple[Sampler, int | None, int | None]:
+    """A function that yields all draws, ``n`` rows at a time, of how many they are drawn without replacement, and how
+    many of these miss no cell.
 
     Incomplete rows are drawn as they stand or not at all. ``None``: draws are independent.
     """
@@ -212,7 +212,7 @@ def _sampler(
         people = rows
         if incomplete_rows is not None and len(incomplete_rows):
             people = np.concatenate([rows, incomplete_rows[domain.contains(domain.filled(incomplete_rows))]])
-        return partial(_without_replacement, people, n_samples), len(people)
+        return partial(_without_replacement, people, n_samples), len(people), len(rows)
 
     def draws(rng: np.random.Generator, n: int) -> Iterator[FloatArray]:
         for begin in range(0, n_samples, n):
@@ -222,7 +222,7 @@ def _sampler(
             else:
                 yield perturb(domain, rows[rng.integers(len(rows), size=size)], rng)
 
-    return draws, None
+    return draws, None, None
 
 
 def _without_replacement(people: FloatArray, n_samples: int, rng: np.random.Generator, n: int) -> Iterator[FloatArray]:

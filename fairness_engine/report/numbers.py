@@ -88,6 +88,17 @@ def _of_search(one: Evidence) -> Iterator[Number]:
         n = measured.n_implausible
         yield _number(one, Level.FOUND, what, count(n), n, "plausibility.n_implausible", measured.n_measured)
     affected = one.results.affected
+    if affected is not None and affected.n_affected:
+        what = f"{name}: people of the data with another decision, of {count(affected.n_tried)} tested"
+        yield _number(
+            one,
+            Level.FOUND,
+            what,
+            count(affected.n_affected),
+            affected.n_affected,
+            "affected.n_affected",
+            affected.n_tried,
+        )
     for i, group in enumerate(affected.groups if affected is not None and affected.is_of_data else []):
         whom = "people of the data" if not i else f"people of group {i}"
         what = f"{name}: {whom} with another decision, of {count(group.n)} held back from the choice of groups"

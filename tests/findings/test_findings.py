@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.table import read_table
 from fairness_engine.findings.evidence import Evidence as Judged
 from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
 from fairness_engine.findings.people import tried_by
 from fairness_engine.findings.proxies import proxy_cards
-from fairness_engine.findings.shares import tried_by_shares
+from fairness_engine.findings.shares import share_cards, tried_by_shares
 from fairness_engine.findings.summary import answer
-from fairness_engine.oracle.domain import Scope
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from findings_cases import assess, assessed, review_of, without_model
-from run_cases import config_of
+from run_cases import config_of, run_of
 
 PLANTED = {
     "census_income_planted": "Women fare worse, with age 27 or over, education years 16 or more, hours per week 39 or "
@@ -206,6 +210,56 @@ def test_what_was_stopped_half_way_did_not_use_its_budget(tmp_path: Path) -> Non
         )
         assert "within the budget" in whole.said
         assert part.said == whole.said.replace("within the budget", "before it was stopped")
+
+
+def test_who_was_counted_one_by_one_comes_before_an_estimate_of_them_and_data_that_is_known_before_both(
+    tmp_path: Path,
+) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = assess(store, review_of(store, "recidivism_planted"), (Evidence.SHARE,))
+    run_of(store, review, "", kind="count")
+    run_of(store, review, "", kind="estimate", n_samples=500, distribution=Distribution.UNIFORM)
+    found = findings_of(store, review)
+    counted = next(card for card in found.cards if card.title.startswith("Counted one by one"))
+    (share,) = [card for card in found.cards if card.key.startswith("share|data")]
+    assert share.level is Level.PROVED
+    assert share.figure is not None
+    assert share.figure.low == share.figure.high
+    assert answer(found)[0].startswith(share.sentence.split(": ")[0])
+    found = replace(found, cards=tuple(card for card in found.cards if card is not share))
+    first, *rest = answer(found)
+    assert first == counted.sentence
+    assert not any("Counted one by one" in sentence for sentence in rest)
+    found = replace(found, cards=tuple(card for card in found.cards if card is not counted))
+    assert "drawn evenly from the domain" in answer(found)[0]
+
+
+def test_a_scan_of_everybody_knows_the_share_and_a_part_of_one_estimates_it(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = review_of(store, "recidivism_planted")
+    whole = run_of(store, review, "data-scan", budget=Budget())
+    (card,) = [card for card in findings_of(store, review).cards if card.key.startswith("share|data")]
+    scanned = kinds.results_of(store, whole.id)
+    assert scanned.scan is not None
+    assert scanned.affected is not None
+    assert card.figure is not None
+    n_people = scanned.scan.n_people
+    domain = Domain(whole.config.schema, whole.config.scope)
+    data = make_dataset(read_table(store.file(whole.config.data_id).path), whole.config.schema)
+    people = data.rows[domain.contains(data.rows)]
+    affected = np.isin(domain.keys(people), domain.keys(store.pairs(whole.id).first))
+    assert (n_people, scanned.affected.n_affected) == (len(affected), affected.sum())
+    assert card.figure.low == card.figure.value == card.figure.high == affected.mean()
+    assert card.level is Level.PROVED
+    part = run_of(store, review, "data-scan", budget=Budget(8 * 500))
+    told = kinds.results_of(store, part.id).affected
+    assert told is not None
+    assert 0 < told.n_tried < n_people
+    (card, *_) = share_cards([], [Judged(part, kinds.results_of(store, part.id))])
+    assert card.figure is not None
+    assert card.figure.low < card.figure.value < card.figure.high
+    assert card.figure.low <= affected.mean() <= card.figure.high
+    assert (card.level, card.n) == (Level.ESTIMATED, told.n_tried)
 
 
 def test_rates_alone_are_no_look_for_people(tmp_path: Path) -> None:

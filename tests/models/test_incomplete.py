@@ -18,12 +18,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from fairness_engine.codec import decode
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.data.table import read_table
-from fairness_engine.events import ShareEstimated
+from fairness_engine.events import ResultReady, ShareEstimated
 from fairness_engine.groups.figures.report import FigureSettings, report_from_json
+from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.measures.results import Share
 from fairness_engine.measures.share import run_estimate
 from fairness_engine.model_process.session import ModelSession
 from fairness_engine.model_process.working.group_figures import answer
@@ -225,3 +228,27 @@ def test_the_estimate_of_the_datas_people_counts_them(
     share = [event for event in events if isinstance(event, ShareEstimated)][-1]
     inside = frame["Score"].between(50, 80).to_numpy()
     assert (share.n, share.n_hits) == (int(inside.sum()), int(is_hit[inside].sum()))
+
+
+def test_of_the_complete_ones_the_estimate_knows_all_when_all_were_drawn(
+    dataset: Dataset, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    columns = [*NUMBERS, *LABELS]
+    estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[columns], frame["bewilligt"])
+    model = opened_model(estimator, dataset, tmp_path)
+    more = dataset.incomplete
+    assert more is not None
+    domain = Domain(dataset.schema, Scope(("Geschlecht",)))
+    plausibility = Plausibility.learn(dataset.rows, domain, np.random.default_rng(0))
+
+    def told(n: int, seed: int) -> Share:
+        settings = (model, domain, dataset.rows, "data", n, seed)
+        events = run_estimate(*settings, incomplete_rows=more.rows, learn=lambda: plausibility)
+        (found,) = [decode(Share, event.content) for event in events if isinstance(event, ResultReady)]
+        return found
+
+    everybody = told(10_000, 0)
+    assert (everybody.n, everybody.low, everybody.high) == (len(dataset.rows), everybody.share, everybody.share)
+    assert 0 < everybody.share < 1
+    covered = [part.low <= everybody.share <= part.high for part in (told(len(frame) // 2, seed) for seed in range(40))]
+    assert np.mean(covered) >= 0.9

@@ -137,7 +137,7 @@ def estimate(options: argparse.Namespace) -> Outcome:
         part = result["plausible"]
         text += (
             f"\nOf two plausible people: {part['share']:.3%} (95 % interval {part['low']:.3%} to {part['high']:.3%}; "
-            f"{part['n_hits']:,} of {part['n']:,})."
+            f"{part['n_hits']:,} of {part['n']:,}{' judged' if part['n'] < result['n'] else ''})."
         )
     return outcome_of(run, result, text)
 

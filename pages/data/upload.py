@@ -233,6 +233,11 @@ def show_groups(review: Review, dataset: Dataset) -> None:
     if not dataset.schema.protected:
         st.info("No column has the role Protected yet. Choose at least one in the table above to see its groups.")
         return
+    if dataset.n_dropped:
+        st.caption(
+            f"Of the {wording.counted(len(dataset.rows), 'row')} without a missing cell; rows whose own group is not "
+            f"known are counted beside them, as {group_sizes.UNKNOWN}."
+        )
     tables = data_files.group_tables_of(review)
     drawn = kept(
         "group_charts",

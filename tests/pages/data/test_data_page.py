@@ -189,6 +189,7 @@ def test_the_page_says_how_many_rows_are_complete(open_app: OpenApp, store: RunS
     n = len(dataset.rows)
     more = len(dataset.incomplete or ())
     assert f"{n} of them complete, {more} with missing cells that some models take" in said.text_of(app)
+    assert f"Of the {n} rows without a missing cell; rows whose own group is not known" in said.text_of(app)
     for answered, words in ((more, "all of these answered"), (0, "none of these answered"), (3, "3 of these answered")):
         assert f"{more} with missing cells ({words} by your model)" in rows_in_words(dataset, {"n_answered": answered})
 

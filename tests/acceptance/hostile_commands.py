@@ -109,7 +109,7 @@ CASES = (
     Case(
         "a result where nobody may write",
         nothing,
-        "--json must name a file that can be written, got '/proc/1/x'",
+        "--json must name a file in a folder that is there and can be written, got '/proc/1/x'",
         2,
         "search",
         (*SEARCH, "--quiet", "--json", "/proc/1/x"),

@@ -90,8 +90,8 @@ def test_a_label_that_is_missing_leaves_a_row_of_texts_out_of_the_table() -> Non
 def test_what_needs_inputs_refuses_a_schema_of_texts() -> None:
     with pytest.raises(SchemaError, match="at least one column that the model takes, or one of texts"):
         Schema((Column("id", Kind.IGNORED),))
-    for protected in ("said", "verdict"):
-        with pytest.raises(SchemaError, match="the inputs are: none"):
+    for protected, why in (("said", "it holds free text"), ("verdict", "the inputs are: none")):
+        with pytest.raises(SchemaError, match=why):
             Ranges(SCHEMA, Scope((protected,)))
 
 

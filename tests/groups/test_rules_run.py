@@ -258,11 +258,18 @@ def test_rows_outside_the_scope_are_left_out() -> None:
     assert ran(events).result.cells.drawn.sum() == found.result.n_rows
 
 
+OF_NOBODY = {"job": (1.0, 1.0), "age": (21.0, 21.0), "hours": (3.0, 3.0)}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"support": 0.95}, r"No group holds 95 % of the rows .* the largest .* Ask for a smaller support"),
-        ({"scope": Scope(("sex",), limits={"wealth": (0.1, 0.2)})}, r"No row of the data lies in the ranges.* Widen"),
+        (
+            {"scope": Scope(("sex",), limits={"wealth": (0.1, 0.2)})},
+            r"of 'wealth' must hold a value.* Widen",
+        ),
+        ({"scope": Scope(("sex",), limits=OF_NOBODY), "n_rows": 20}, r"No row of the data lies in the ranges.* Widen"),
         ({"scope": Scope(("sex",), limits={"sex": (1.0, 1.0)})}, r"'sex' has one value only.* Choose another"),
         ({"source": "labels"}, r"need a column of outcomes, got none\. Name the label"),
     ],

@@ -50,11 +50,12 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
     schema = one.run.config.schema
     where = conditions_of_rules(schema, group.rules)
     who = f"people with {where}" if where else "people"
-    figure = Figure(group.n_hits / group.n, *share_interval(group.n_hits, group.n))
-    text = share(figure.value, figure.low, figure.high)
+    n_hits, n, n_all = (group.n_hits, group.n, None) if where else counted_by_scan(one, group)
+    figure = Figure(n_hits / n, *share_interval(n_hits, n, n_all))
+    text = figure_text(figure)
     sentence = (
-        f"Of the data's {who}, {text} get another decision when {one.nothing_but} changes: {count(group.n_hits)} of "
-        f"{count(group.n)}."
+        f"Of the data's {who}, {text} get another decision when {one.nothing_but} changes: {count(n_hits)} of "
+        f"{count(n)}."
     )
     facts = _facts(one, group, favourable)
     brief = f"{share(figure.value)} of everybody with that profile are affected, whatever their own protected values."
@@ -66,7 +67,7 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
         level=Level.ESTIMATED,
         title=_title(one, group, where),
         sentence=sentence,
-        n=group.n,
+        n=n,
         population=f"people of the data with {where}" if where else "people of the data",
         run_ids=(one.run.id,),
         action=Action(Place.PAIRS, one.run.id, "See these people"),
@@ -75,6 +76,21 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
         brief=brief,
         weight=group.n_hits / max(1, (one.results.affected.groups[0].n if one.results.affected else group.n)),
     )
+
+
+def counted_by_scan(one: Evidence, everybody: AffectedGroup) -> tuple[int, int, int | None]:
+    """Who is affected, of how many, drawn from how many: of all that a scan tested, in an order of chance; of runs of
+    earlier versions, of the half that was counted.
+    """
+    affected = one.results.affected
+    if affected is None or not affected.n_affected or one.results.scan is None:
+        return everybody.n_hits, everybody.n, None
+    return affected.n_affected, affected.n_tried, one.results.scan.n_people
+
+
+def figure_text(figure: Figure) -> str:
+    """A share, with its interval where it has one."""
+    return share(figure.value) if figure.low == figure.high else share(figure.value, figure.low, figure.high)
 
 
 def _found_card(one: Evidence, favourable: str) -> Finding:

@@ -8,7 +8,7 @@ from fairness_engine.certification.results import Certification
 from fairness_engine.explanation.results import Affected
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
-from fairness_engine.findings.people import alone_sentence, is_scan
+from fairness_engine.findings.people import alone_sentence, counted_by_scan, figure_text, is_scan
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share
 from fairness_engine.oracle.domain import Distribution
@@ -70,26 +70,19 @@ def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
 
 
 def _text(found: Share) -> str:
-    return _figure_text(Figure(found.share, found.low, found.high))
-
-
-def _figure_text(figure: Figure) -> str:
-    """With its interval, where it has one."""
-    return share(figure.value) if figure.low == figure.high else share(figure.value, figure.low, figure.high)
+    return figure_text(Figure(found.share, found.low, found.high))
 
 
 def _scan_card(one: Evidence, affected: Affected) -> Finding:
-    """Of everybody who was tested, in an order of chance; of runs of earlier versions, of the half that was counted."""
     everybody = affected.groups[0]
-    n_hits, n, n_all = everybody.n_hits, everybody.n, None
+    n_hits, n, n_all = counted_by_scan(one, everybody)
     who = "of the data scan, the half that chose no group"
-    if affected.n_affected and one.results.scan is not None:
-        n_hits, n, n_all = affected.n_affected, affected.n_tried, one.results.scan.n_people
+    if n_all is not None:
         who = "of the data scan" if n < n_all else "of the data scan, who are all that it could test: no interval"
     low, high = share_interval(n_hits, n, n_all)
     figure = Figure(n_hits / n, low, high)
     said = (
-        f"{_figure_text(figure)} of the data's people get another decision when {one.nothing_but} changes: "
+        f"{figure_text(figure)} of the data's people get another decision when {one.nothing_but} changes: "
         f"{count(n_hits)} of {counted(n, 'person', 'people')} {who}."
     )
     facts = [alone_sentence(everybody, one.scope.protected)] if len(one.scope.protected) > 1 else []

@@ -250,6 +250,8 @@ def test_a_scan_of_everybody_knows_the_share_and_a_part_of_one_estimates_it(tmp_
     affected = np.isin(domain.keys(people), domain.keys(store.pairs(whole.id).first))
     assert (n_people, scanned.affected.n_affected) == (len(affected), affected.sum())
     assert card.figure.low == card.figure.value == card.figure.high == affected.mean()
+    whom = findings_of(store, review).cards[0]
+    assert (whom.subject, whom.figure, whom.n) == (Subject.WHOM, card.figure, n_people)
     assert card.level is Level.PROVED
     part = run_of(store, review, "data-scan", budget=Budget(8 * 500))
     told = kinds.results_of(store, part.id).affected

@@ -150,6 +150,8 @@ def _told_of_data(
 ) -> AffectedGroup:
     """The same of people of the data, whose own protected values say something: for how many one is enough at these."""
     group = _told(conditions, hits, n, n_hits, model, domain)
+    if len(domain.protected) == 1:
+        return group  # there are no others that could be another
     people = hits[: group.n_judged]
     as_they_are = {
         domain.schema.inputs[column].name: int(_changes_at_own_values(people, axis, model, domain).sum())

@@ -25,7 +25,8 @@ class AffectedGroup:
         n_judged: of the affected, those whose variants were all looked at.
         alone: by protected attribute, those of them for whom another value of it alone changes the decision, at some
             values of the other protected attributes.
-        as_they_are: of a scan, the same at the person's own values of the others; empty where nobody looked.
+        as_they_are: of a scan, the same at the person's own values of the others; empty where there are none, and where
+            nobody looked.
         worse: protected values that fare worse, as rules; empty where no set of values does.
         n_worse, n_worse_harmed: variants with these values, and the harmed among them.
         n_others, n_others_harmed: the other variants of the same people.

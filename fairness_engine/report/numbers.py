@@ -105,9 +105,10 @@ def _of_search(one: Evidence) -> Iterator[Number]:
         place = f"affected.groups.{i}.n_hits"
         yield _number(one, Level.ESTIMATED, what, count(group.n_hits), group.n_hits, place, group.n)
         told = "as_they_are" if group.as_they_are else "alone"
-        where = "as they are" if group.as_they_are else "at some values of the other protected attributes"
+        where = " as they are" if group.as_they_are else " at some values of the other protected attributes"
+        where = where if len(group.alone) > 1 else ""
         for attribute, n in getattr(group, told).items():
-            what = f"{name}: of {whom}, those for whom another {attribute} alone is enough {where}"
+            what = f"{name}: of {whom}, those for whom another {attribute} alone is enough{where}"
             place = f"affected.groups.{i}.{told}.{attribute}"
             yield _number(one, Level.FOUND, what, count(n), n, place, group.n_judged)
 

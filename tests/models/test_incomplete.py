@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairness_engine.codec import decode
-from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.dataset import Dataset, IncompleteRows, make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.data.table import read_table
@@ -207,19 +207,25 @@ def test_labels_alone_count_them_too(dataset: Dataset, frame: pd.DataFrame) -> N
     assert recorded_labels(everybody).favourable.sum() == (frame["bewilligt"] == "ja").sum()
 
 
+COLUMNS = [*NUMBERS, *LABELS]
+
+
+def asked_of_everybody(dataset: Dataset, frame: pd.DataFrame, folder: Path) -> tuple[Any, Model, IncompleteRows]:
+    """An estimator that fills in cells, the model of its file, and the rows that miss some."""
+    estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[COLUMNS], frame["bewilligt"])
+    assert dataset.incomplete is not None
+    return estimator, opened_model(estimator, dataset, folder), dataset.incomplete
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.3])
 def test_the_estimate_of_the_datas_people_counts_them(
     gap: float, dataset: Dataset, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    columns = [*NUMBERS, *LABELS]
-    estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[columns], frame["bewilligt"])
-    model = opened_model(estimator, dataset, tmp_path)
-    more = dataset.incomplete
-    assert more is not None
+    estimator, model, more = asked_of_everybody(dataset, frame, tmp_path)
     domain = Domain(dataset.schema, Scope(("Geschlecht",), score_gap=gap))
     events = list(run_estimate(model, domain, dataset.rows, "data", 10_000, 0, incomplete_rows=more.rows))
     share = [event for event in events if isinstance(event, ShareEstimated)][-1]
-    scores = np.stack([estimator.predict_proba(frame[columns].assign(Geschlecht=sex))[:, 1] for sex in ("d", "m", "w")])
+    scores = np.stack([estimator.predict_proba(frame[COLUMNS].assign(Geschlecht=sex))[:, 1] for sex in ("d", "m", "w")])
     spread = scores.max(axis=0) - scores.min(axis=0)
     is_hit = spread > gap if gap else (scores.max(axis=0) > 0.5) & (scores.min(axis=0) <= 0.5)
     assert (share.n, share.n_hits) == (len(frame), int(is_hit.sum()))
@@ -233,11 +239,7 @@ def test_the_estimate_of_the_datas_people_counts_them(
 def test_of_the_complete_ones_the_estimate_knows_all_when_all_were_drawn(
     dataset: Dataset, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    columns = [*NUMBERS, *LABELS]
-    estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[columns], frame["bewilligt"])
-    model = opened_model(estimator, dataset, tmp_path)
-    more = dataset.incomplete
-    assert more is not None
+    _, model, more = asked_of_everybody(dataset, frame, tmp_path)
     domain = Domain(dataset.schema, Scope(("Geschlecht",)))
     plausibility = Plausibility.learn(dataset.rows, domain, np.random.default_rng(0))
 

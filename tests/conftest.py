@@ -19,13 +19,13 @@ from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import DATABASE_VARIABLE
 from made_once import FOLDER_VARIABLE
 from own_cluster import Cluster, cluster
+from own_folders import KEPT, move_back, move_to_memory
 
 ROOT = Path(__file__).resolve().parent.parent
-WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
 
 # before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a
 # version, so that no loop outlives the one it calls
-os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(KEPT)))
 
 # the interpreters that tests start by the hundred read the project as it was compiled, and what rewriting the
 # assertions of a file gives is kept for the other processes and the next time
@@ -39,6 +39,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
+_IN_MEMORY = pytest.StashKey[Path | None]()
 _LONGEST_FIRST = ("certification", "browser", "truth", "cli", "runs", "pages")
 """Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others
 idle.
@@ -46,25 +47,28 @@ idle.
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Several processes would each compile the same loops, and make the same runs: it is done once for all of them.
-    Signals that a shell ignores for what it starts in the background reach the commands that tests interrupt.
+    """Several processes would each compile the same loops, and make the same runs: it is done once for all of them, and
+    what they write stays in memory (what one process alone writes is left on the disk, to be looked at). Signals that
+    a shell ignores for what it starts in the background reach the commands that tests interrupt.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(config, "workerinput"):
+        config.stash[_IN_MEMORY] = move_to_memory() if config.getoption("numprocesses", None) else None
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
         os.environ["XDG_RUNTIME_DIR"] = os.environ[FOLDER_VARIABLE]  # no fork server of an app that is open beside them
         if config.getoption("numprocesses", None):
-            prepare_compiled(WORKSPACE, None, *map(Loops, os.environ.get(LOOPS_VARIABLE, " ".join(Loops)).split()))
-    get_ready(WORKSPACE, stands_by=True)  # the first one starts it; processes, commands and apps of the tests find it
+            prepare_compiled(KEPT, None, *map(Loops, os.environ.get(LOOPS_VARIABLE, " ".join(Loops)).split()))
+    get_ready(KEPT, stands_by=True)  # the first one starts it; processes, commands and apps of the tests find it
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Take away the runs that were made for all."""
+    """Take away the runs that were made for all, and what was written in memory."""
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(FOLDER_VARIABLE, ""), ignore_errors=True)
+        move_back(config.stash.get(_IN_MEMORY, None))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

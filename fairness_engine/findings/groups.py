@@ -118,7 +118,8 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
     else:
         facts.append(
             f"Shares are of {count(int(scored.n_inside[position]))} samples inside and "
-            f"{count(int(scored.n_outside[position]))} outside: rows with another attribute moved by a unit."
+            f"{count(int(scored.n_outside[position]))} outside: rows with another attribute moved by a unit. The rates "
+            "of the rows as they stand, as group figures have them, may differ."
         )
     n = int(scored.n_inside[position] + scored.n_outside[position])
     return Finding(

@@ -14,6 +14,10 @@ from typing import IO
 
 _PREFIX = "incoming-"
 _INCOMING = re.compile(_PREFIX + "[a-z0-9_]{8}")
+_OPEN_ALREADY = ("/dev/std", "/dev/fd/", "/proc/")
+"""Where files have names that are open: a new file in the place of one would not be seen through it. What else lies
+under ``/dev`` and can be replaced is a plain file, such as one in memory (``/dev/shm``).
+"""
 
 
 def is_incoming(name: str) -> bool:
@@ -48,7 +52,7 @@ def exported_file(path: Path) -> Iterator[IO[bytes]]:
         OSError: it cannot be written.
     """
     target = path.resolve()  # what a link leads to is replaced, not the link
-    is_stream = (path.exists() and not path.is_file()) or str(path).startswith(("/dev/", "/proc/"))
+    is_stream = (path.exists() and not path.is_file()) or str(path).startswith(_OPEN_ALREADY)
     if is_stream or not os.access(target.parent, os.W_OK):
         with path.open("wb") as file:
             yield file

@@ -46,6 +46,7 @@ _ROLE_HELP = (
 
 def ask_files(review: Review) -> None:
     """Two uploaders; a file that can be used becomes the review's data at once."""
+    from fairness_engine.data.csv.file_bytes import MAX_BYTES
     from fairness_engine.store.records import FileRole
 
     turn = st.session_state.setdefault("data_turn", 0)
@@ -53,11 +54,12 @@ def ask_files(review: Review) -> None:
     left, right = st.columns(2)
     with left:
         uploaded = controls.uploader(
-            "CSV or Parquet file", key=keys[0], help="CSV of any common encoding and delimiter; up to 600 MB."
+            "CSV or Parquet file", MAX_BYTES, key=keys[0], help="CSV of any common encoding and delimiter."
         )
     with right:
         uploaded_schema = controls.uploader(
             "Schema file (optional)",
+            uploads.MAX_CONTENT_BYTES,
             key=keys[1],
             help="JSON, version 1. Without one, Evenhand guesses and you correct.",
         )

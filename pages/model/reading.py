@@ -178,6 +178,7 @@ def ask_to_go_on(reading: Reading | None) -> bool:
 
 def ask_answers(review: Review) -> None:
     """A file or a column with what the model answered in its own environment."""
+    from fairness_engine.data.csv.file_bytes import MAX_BYTES
     from fairness_engine.store.records import AnswersSource, FileRole
 
     source = session.store().answers(review.id)
@@ -194,6 +195,7 @@ def ask_answers(review: Review) -> None:
         with left:
             uploaded = controls.uploader(
                 "A CSV file of answers",
+                MAX_BYTES,
                 key=key,
                 help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in "
                 "the order of your data. A few hundred are plenty.",

@@ -43,12 +43,13 @@ def ask_file(review: Review) -> None:
     """The uploader; a file that can be opened becomes the review's model at once. It is opened by the model's process
     only.
     """
+    from fairness_engine.models.formats import MAX_MODEL_BYTES
     from fairness_engine.store.records import FileRole
 
     turn = st.session_state.setdefault("model_turn", 0)
     formats = f"{FORMATS}; {UNSAFE_FORMATS}" if session.accepts_unsafe_formats() else FORMATS
     key = f"model_{turn}"
-    uploaded = controls.uploader("Model file", key=key, help=f"{formats}. Up to 200 MB.")
+    uploaded = controls.uploader("Model file", MAX_MODEL_BYTES, key=key, help=formats)
     st.caption(f"Formats: {formats}.")
     if session.accepts_unsafe_formats():
         st.warning(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,9 +89,21 @@ def test_a_file_that_is_kept_already_can_be_added_to_a_full_disk(
         store.add_file(b"other", "data.csv", FileRole.DATA)
 
 
-def test_an_export_is_whole_or_what_was_there_before(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.csv"
-    link = tmp_path / "link.csv"
+@pytest.fixture(params=["disk", "memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """An empty folder; one in memory is under ``/dev`` and holds plain files all the same."""
+    if request.param == "disk":
+        yield tmp_path
+        return
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("no folder in memory (/dev/shm) here")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
+        yield Path(made)
+
+
+def test_an_export_is_whole_or_what_was_there_before(folder: Path) -> None:
+    path = folder / "pairs.csv"
+    link = folder / "link.csv"
     link.symlink_to(path)
     path.write_bytes(b"before")
     path.chmod(0o640)
@@ -107,11 +121,11 @@ def test_an_export_is_whole_or_what_was_there_before(tmp_path: Path) -> None:
     assert path.read_bytes() == b"after"
     assert path.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()
-    with exported_file(tmp_path / "new.csv") as file:
+    with exported_file(folder / "new.csv") as file:
         file.write(b"new")
-    (tmp_path / "as-others.csv").write_bytes(b"")
-    assert (tmp_path / "new.csv").stat().st_mode == (tmp_path / "as-others.csv").stat().st_mode
-    assert len(list(tmp_path.iterdir())) == 4
+    (folder / "as-others.csv").write_bytes(b"")
+    assert (folder / "new.csv").stat().st_mode == (folder / "as-others.csv").stat().st_mode
+    assert len(list(folder.iterdir())) == 4
 
 
 def test_an_export_to_what_is_no_plain_file_is_written_as_it_comes(tmp_path: Path) -> None:

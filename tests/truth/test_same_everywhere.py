@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from fairness_engine.model_process.starting.compiled_loops import compiled_folder
+from own_folders import KEPT
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = {
@@ -31,9 +31,9 @@ def digests(**settings: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OPENBLAS_NUM_THREADS": "1"} | settings
     if "NUMBA_CPU_NAME" in settings:
         # loops compiled for this machine are not for that one; they take a minute, and serve the next time too
-        version = compiled_folder(Path(tempfile.gettempdir())).name
+        version = compiled_folder(KEPT).name
         name = f"{version}-{settings['NUMBA_CPU_NAME']}"
-        environment["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / "evenhand-tests" / "compiled-for" / name)
+        environment["NUMBA_CACHE_DIR"] = str(KEPT / "compiled-for" / name)
     command = [sys.executable, "-m", "search.digests"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0, done.stderr

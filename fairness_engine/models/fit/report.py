@@ -56,8 +56,8 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
         return sentences
     if card.n_classes == 2 and low == high:
         sentences.append(
-            f"The model gives every row the same score ({low:.4g}): nothing can be found. Check that its inputs are "
-            "scaled and ordered as in its training."
+            f"The model gives every row the same score ({low:.4g}): among people like these there is nothing to find. "
+            "Check that its inputs are scaled and ordered as in its training."
         )
     elif card.output["kind"] == Output.LOGIT:
         sentences.append(

@@ -125,8 +125,8 @@ def _warnings(card: FitCard, n_nan: int) -> list[str]:
         )
     if low is not None and low == high and card.n_classes == 2:
         said.append(
-            f"The model gives every text the same score ({low:.4g}): nothing can be found. Check that it takes this "
-            "column's language and words."
+            f"The model gives every text the same score ({low:.4g}): among texts like these there is nothing to find. "
+            "Check that it takes this column's language and words."
         )
     elif max(card.class_shares.values()) >= _CONSTANT_SHARE:
         largest = max(card.class_shares, key=lambda name: card.class_shares[name])

@@ -41,8 +41,12 @@ def submit(label: str, **options: Any) -> bool:
     return bool(st.form_submit_button(label, **_for_reader(options)))
 
 
-def uploader(label: str, **options: Any) -> UploadedFile | None:
-    """What takes one file, as ``st.file_uploader`` makes it."""
+def uploader(label: str, max_bytes: int, **options: Any) -> UploadedFile | None:
+    """What takes one file of at most so many bytes, or of what the operator allows, as ``st.file_uploader`` makes it.
+    The browser says so, and refuses what is far larger before it is sent; whoever reads the file holds it to the limit.
+    """
+    allowed = int(st.get_option("server.maxUploadSize"))
+    options["max_upload_size"] = max(1, min(allowed, max_bytes // 1_000_000))
     taken: UploadedFile | None = st.file_uploader(label, **_for_reader(options))
     return taken
 

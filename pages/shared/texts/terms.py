@@ -61,6 +61,7 @@ def _ask_file(review: Review) -> None:
     key = f"terms_{turn}"
     file = controls.uploader(
         "Your own terms (JSON or CSV)",
+        uploads.MAX_CONTENT_BYTES,
         type=["json", "csv"],
         key=key,
         help="They take the place of all terms above. A term stands in one category, and a category has at least two.",

@@ -22,10 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def program() -> None:
     """The program ``evenhand``: does the command of this process's own arguments and ends the process."""
+    try:
+        from fairness_engine.cli.leaving import end_at_interrupts, leave_with
+    except KeyboardInterrupt:
+        sys.exit(130)
     if sys.argv[1:2] == [APP_COMMAND]:
+        end_at_interrupts()
         sys.exit(main())
-    from fairness_engine.cli.leaving import leave_with
-
     leave_with(main)
 
 

@@ -16,6 +16,7 @@ import webbrowser
 from pathlib import Path
 
 from evenhand.gate import Gate, limits
+from fairness_engine.cli.leaving import raise_interrupts_once
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import (
     FOR_OTHERS_VARIABLE,
@@ -35,6 +36,8 @@ N_PORTS_TRIED = 100
 MAX_SECONDS_TO_START = 60.0
 SECONDS_FOR_A_PAGE = 2.5
 """In which nothing else begins: the server and the browser need both cores of a small machine."""
+_answers = threading.Event()
+"""Is set while the app answers."""
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
@@ -138,6 +141,7 @@ def announce(address: str, opens_browser: bool) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
             continue
+        _answers.set()
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
@@ -207,7 +211,13 @@ def serve(port: int, host: str = ADDRESS, name: str | None = None) -> None:
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(APP))
     threading.Thread(target=preload, daemon=True).start()
-    UvicornRunner(App(script, middleware=[Middleware(Gate, limits=limits())])).run()
+    raise_interrupts_once(_answers.is_set)  # the server takes them itself as long as it is up, and hands them on
+    try:
+        UvicornRunner(App(script, middleware=[Middleware(Gate, limits=limits())])).run()
+    except KeyboardInterrupt:  # as it says of itself that it is stopped
+        print("Evenhand is closed.", flush=True)
+    finally:
+        _answers.clear()
 
 
 def main(arguments: list[str] | None = None) -> int:

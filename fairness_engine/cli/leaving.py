@@ -25,7 +25,7 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
 
     Until ``raise_interrupts`` an interrupt ends the process at once.
     """
-    _set_interrupts(signal.default_int_handler, _leave_cancelled)
+    end_at_interrupts()
     try:
         status = do()
     except KeyboardInterrupt:
@@ -34,7 +34,7 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    _set_interrupts(signal.default_int_handler, _leave_cancelled)  # nothing is left to be tidied up
+    end_at_interrupts()  # nothing is left to be tidied up
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -49,12 +49,30 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
     os._exit(status)
 
 
-def raise_interrupts() -> None:
-    """Have interrupts raised from here on: all is loaded, and there is something to be tidied up.
+def end_at_interrupts() -> None:
+    """Have an interrupt end the process at once, and quietly: there is nothing to be tidied up.
 
     Raised while libraries are loaded they are swallowed by some, and printed with a traceback by others.
     """
+    _set_interrupts(signal.default_int_handler, _leave_cancelled)
+
+
+def raise_interrupts() -> None:
+    """Have interrupts raised from here on: all is loaded, and there is something to be tidied up."""
     _set_interrupts(_leave_cancelled, signal.default_int_handler)
+
+
+def raise_interrupts_once(is_up: Callable[[], bool]) -> None:
+    """Have interrupts raised when something is up that is to be tidied up; until then, and when it no longer is, they
+    end the process at once.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if not is_up():
+            _leave_cancelled(number, frame)
+        signal.default_int_handler(number, frame)
+
+    _set_interrupts(_leave_cancelled, interrupt)
 
 
 def _leave_cancelled(_: int, __: FrameType | None) -> NoReturn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +79,35 @@ def test_an_interrupt_while_libraries_are_loaded_ends_quietly(
     command = ("search", "--data", DATA, "--model", DATA, "--workspace", str(tmp_path))
     done = ended(INTERRUPTS + AS_PROGRAM, moment, "fairness_engine", *command)
     assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("fairness_engine.cli.leaving", "evenhand.launcher", "starlette.middleware", "streamlit.web.bootstrap"),
+        *("uvicorn.protocols.http.flow_control", "pandas.compat", "numpy.linalg"),
+    ],
+)
+def test_an_interrupt_while_the_app_is_not_open_yet_ends_it_quietly(tmp_path: Path, moment: str) -> None:
+    """Raised in the moment in which the server begins, it was swallowed, or printed with a traceback."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ("app", "--no-browser", "--port", str(port), "--workspace", str(tmp_path))
+    done = ended(INTERRUPTS + AS_PROGRAM, moment, "evenhand", *command)
+    assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
+def test_an_interrupt_closes_an_open_app_as_it_says(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "evenhand", "app", "--no-browser", "--workspace", str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as app:
+        assert app.stdout is not None, "it is a pipe"
+        assert "stop it with Ctrl-C" in app.stdout.readline()
+        app.send_signal(signal.SIGINT)
+        rest, errors = app.communicate(timeout=120)
+    assert (app.returncode, rest, errors) == (0, "Evenhand is closed.\n", "")
 
 
 def test_the_app_and_whoever_calls_from_python_end_as_they_like(tmp_path: Path) -> None:

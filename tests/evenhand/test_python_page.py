@@ -47,6 +47,14 @@ def test_public_names_are_few_listed_and_documented(root: Path) -> None:
             assert field.startswith("_") or field in said, f"{name}.{field}"
 
 
+def test_the_package_loads_what_is_asked_for() -> None:
+    """The program ``evenhand`` is in it, and hands most commands on to a process that has loaded all."""
+    asked = "import sys, evenhand; print('numpy' in sys.modules, sorted({*evenhand.__all__} - {*dir(evenhand)})); "
+    found = "from evenhand import *; print(Error is evenhand.Error, Review.__name__, hasattr(evenhand, 'nothing'))"
+    done = subprocess.run([sys.executable, "-c", asked + found], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False []", "True Review False"]
+
+
 def test_every_argument_is_described() -> None:
     for public in (evenhand.read_data, evenhand.read_sample, *(getattr(evenhand.Review, name) for name in QUESTIONS)):
         text = inspect.getdoc(public) or ""

@@ -14,6 +14,8 @@ THIN_SPACE = "\u202f"
 """Narrow, and does not break the line."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _MAX_DECIMALS = 4
+_LEAST_SHARE = 10.0 ** -(_MAX_DECIMALS + 2)
+"""Of 1; what is smaller cannot be written with so many decimals of a percentage."""
 _OPEN_DECIMALS = 2
 """Decimals that a small undecided share adds to those that are proved."""
 _LEAST_SECONDS = 0.05
@@ -47,8 +49,12 @@ def number(value: float) -> str:
 
 
 def share(value: float, low: float | None = None, high: float | None = None) -> str:
-    """A share with its interval, all in 0..1: ``0.68 % (0.61-0.76)``; a zero is written as its upper bound."""
+    """A share with its interval, all in 0..1: ``0.68 % (0.61-0.76)``; a zero is written as its upper bound. What is
+    next to nothing, or next to all, is written as a bound.
+    """
     if low is None or high is None:
+        if 0 < value < _LEAST_SHARE / 2 or 1 - _LEAST_SHARE / 2 < value < 1:
+            return bounded_share(value)
         return f"{_percent(value, _decimals(value))} %"
     if value == 0:
         return f"below {_percent(high, _decimals(high))} %"
@@ -65,7 +71,7 @@ def proved_shares(certified: float, falsified: float, undecided: float) -> tuple
         certified, falsified, undecided: 0 to 1, together 1.
     """
     parts = (certified, falsified, undecided)
-    if any(0 < part < 10.0 ** -(_MAX_DECIMALS + 2) for part in parts):
+    if any(0 < part < _LEAST_SHARE for part in parts):
         return bounded_share(certified), bounded_share(falsified), bounded_share(undecided, is_upper=True)
     decimals = max(_decimals(certified), _decimals(falsified), min(_OPEN_DECIMALS, _decimals(undecided)))
     proved, scale = _rounded_down(parts[:2], decimals)
@@ -94,11 +100,10 @@ def bounded_share(value: float, *, is_upper: bool = False) -> str:
         is_upper: the true share is at most this, and it is rounded up; otherwise it is at least this, and it is rounded
             down.
     """
-    least = 10.0 ** -(_MAX_DECIMALS + 2)
-    if 0 < value < least:
-        return f"below {_percent(least, _MAX_DECIMALS)} %"
-    if 1 - least < value < 1:
-        return f"above {_percent(1 - least, _MAX_DECIMALS)} %"
+    if 0 < value < _LEAST_SHARE:
+        return f"below {_percent(_LEAST_SHARE, _MAX_DECIMALS)} %"
+    if 1 - _LEAST_SHARE < value < 1:
+        return f"above {_percent(1 - _LEAST_SHARE, _MAX_DECIMALS)} %"
     decimals = _decimals(value)
     steps = value * 10.0 ** (decimals + 2)
     whole = math.ceil(steps - _ROUNDING) if is_upper else math.floor(steps + _ROUNDING)

@@ -73,7 +73,8 @@ def where_falsified(read: ReadTree) -> str:
         return ""
     where = box_sentence(read.columns, low, high)
     of_all = f"about {wording.share(size)} of all individuals do"
-    return f"{wording.share(part)} of the individuals that are falsified lie where {where}; {of_all}."
+    falsified = "All" if part == 1 else f"{wording.bounded_share(part)} of the"
+    return f"{falsified} individuals that are falsified lie where {where}; {of_all}."
 
 
 def _map(read: ReadTree, area: AreaOf, slot: str) -> None:

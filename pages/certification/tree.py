@@ -174,7 +174,8 @@ def where_most_lies(read: ReadTree, verdict: str) -> tuple[IntArray, IntArray, f
             if lost < _SPARSE * evenly and share.sum() - lost >= _MOST and (best is None or lost / evenly < best[0]):
                 best = (lost / evenly, end, column, reach, ~is_lost)
         if best is None:
-            return cut[0], read.tree.n_digits - 1 - cut[1], float(share.sum())
+            part_within = 1.0 if len(share) == len(counted) else float(share.sum())  # all of it is no sum of shares
+            return cut[0], read.tree.n_digits - 1 - cut[1], part_within
         _, end, column, reach, stays = best
         cut[end, column] = reach
         ends = ends[:, stays]

@@ -27,6 +27,7 @@ from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
+from findings_cases import assessed
 from pages.certification import boxes as certify_boxes
 from pages.certification import result as certify_view
 from pages.certification import single_box
@@ -260,12 +261,16 @@ def test_where_most_of_a_verdict_lies_is_counted_box_by_box(
     low, high, share = certify_tree.where_most_lies(read, verdict)
     part = getattr(read.tree, verdict)
     inside = 0.0
+    n_outside = 0
     for leaf in read.leaves.tolist():
         begin, end = read.box(leaf)
         if (begin >= low).all() and (end <= high).all():
             inside += part[leaf]
+        elif part[leaf]:
+            n_outside += 1
     assert share == pytest.approx(inside / part[read.leaves].sum())
     assert share >= 0.8
+    assert (share == 1.0) == (n_outside == 0), "all of it, and no sum that comes near"
     size = np.prod((high - low + 1) / read.tree.n_digits)
     assert verdict != "falsified" or share > 2 * size, "far denser than the whole"
 
@@ -279,6 +284,15 @@ def test_the_page_says_where_what_is_falsified_lies(open_app: OpenApp, certified
     assert set(limits) >= {"education_years", "hours_per_week"}, "as the rule is planted"
     for name in limits:
         assert name in line.replace("\\", "")
+
+
+def test_all_that_is_falsified_is_said_to_be_all(open_app: OpenApp, workspace: Path) -> None:
+    """Shares of the boxes come near to one, and were written as 100.0000 %."""
+    store, review = assessed(workspace, "census_income_planted")
+    store.close()
+    app = open_app(CERTIFY, review=review.id)
+    (line,) = [element.value for element in app.markdown if "individuals that are falsified lie where" in element.value]
+    assert line.startswith("▲ All individuals that are falsified lie where education")
 
 
 def test_a_chosen_box_says_what_is_proved_of_it_and_why_it_is_open(

@@ -22,6 +22,11 @@ from pages.shared.app import wording
         ((0.367, 0.365, 0.368), "36.7 % (36.5-36.8)"),
         ((0.0, 0.0, 0.003), "below 0.30 %"),
         ((1.0, 0.99, 1.0), "100 % (99-100)"),
+        ((1.0,), "100 %"),
+        ((1 - 1e-9,), "above 99.9999 %"),
+        ((1 - 6e-7,), "99.9999 %"),
+        ((1e-9,), "below 0.0001 %"),
+        ((0.0,), "0 %"),
     ],
 )
 def test_shares(share: tuple[float, ...], text: str) -> None:
@@ -32,7 +37,7 @@ def test_shares(share: tuple[float, ...], text: str) -> None:
 def test_any_share_is_written_without_an_exponent(a: float, b: float, c: float) -> None:
     low, value, high = sorted((a, b, c))
     for text in (wording.share(value), wording.share(value, low, high)):
-        assert "e" not in text.removeprefix("below")
+        assert "e" not in text.removeprefix("below").removeprefix("above")
         assert "%" in text
 
 

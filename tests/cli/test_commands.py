@@ -202,6 +202,13 @@ def test_compare_prints_a_table_and_leaves_out_what_cannot_run(command: Commands
     assert header.split()[:3] == ["technique", "runs", "found"]
     assert [line.split("  ")[0] for line in lines] == ["Random", "Data scan"]
     assert command.err.startswith("aequitas: ")
+    assert "nobody was tried" not in command.err
+
+
+def test_a_comparison_that_tried_nobody_says_so(command: Commands) -> None:
+    few = ("--protected", "sex", "--seeds", "1", "--max-evaluations", "1", "--quiet", "--techniques", "random")
+    assert command("compare", *INPUTS, *few) == 0
+    assert command.err.startswith("Note: nobody was tried by Random and Data scan before the runs ended")
 
 
 def test_inspect_says_what_is_there(command: Commands) -> None:

@@ -87,6 +87,7 @@ def test_a_search_that_tried_nobody_says_so_and_passes_no_gate(
     assert search(workspace, FOREST, *few) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Nobody was tried, 0 evaluations")
+    assert "pairs measured" not in out
     assert err.startswith("Note: Nobody was tried before the search ended, so it shows nothing of the model.")
     assert search(workspace, FOREST, *few, "--json", "-", "--fail-if", "n_found > 0") == 2
     out, err = capsys.readouterr()

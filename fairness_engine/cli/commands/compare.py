@@ -76,6 +76,12 @@ def compare(options: argparse.Namespace) -> Outcome:
     else:
         runs = _run_side_by_side(assessed, wanted, _MOST_AT_ONCE)
     compared = summarise(assessed.store, runs)
+    idle = [line.label for line in compared.techniques if line.n_done and line.success_rate is None]
+    if idle:
+        say(
+            f"Note: nobody was tried by {' and '.join(idle)} before the runs ended, so they show nothing of the model. "
+            "Allow more evaluations or seconds."
+        )
     worst = _worst(runs)
     return outcome_of(worst, _result(options, assessed.store, name, runs, compared), _text(compared))
 

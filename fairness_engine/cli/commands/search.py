@@ -92,7 +92,7 @@ def search(options: argparse.Namespace) -> Outcome:
         result |= {"n_found": None, "success_rate": None, "notes": [*result["notes"], _NOBODY_TRIED]}
         say(f"Note: {_NOBODY_TRIED}")
     text += f", {run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
-    if result["plausibility"] is not None:
+    if result["plausibility"] is not None and run.n_found:
         text += f"\n{_plausible_text(result['plausibility'])}"
     if result["scan"] is not None:
         text += "\n" + scan_text(decode(ScanCounts, result["scan"]))

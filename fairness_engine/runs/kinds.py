@@ -101,7 +101,7 @@ class RunKind(Generic[S]):
         learns: what its process learns for the next run, see ``learned``.
         grace_seconds: how much longer than its budget of seconds a run may take.
         silence_seconds: how long it may say nothing.
-        cancel_seconds: how long a cancelled one may take to stop by itself before its process is killed.
+        cancel_seconds: how long a cancelled one may say nothing before its process is killed.
     """
 
     name: str
@@ -125,7 +125,7 @@ class RunKind(Generic[S]):
     learns: tuple[str, ...] = ("reading",)
     grace_seconds: float = 120.0
     silence_seconds: float = 600.0
-    cancel_seconds: float = 0.25
+    cancel_seconds: float = 1.0
 
     def has(self, config: RunConfig) -> bool:
         """Whether a run is of this kind."""

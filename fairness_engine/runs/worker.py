@@ -47,6 +47,8 @@ LOAD_SECONDS = 60.0
 """How long data and model may take to open."""
 MAX_RUN_SECONDS = 24 * 3600.0
 _POLL_SECONDS = 0.05
+_MOST_CANCEL_SECONDS = 10.0
+"""After a cancel, of a process that goes on saying things."""
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
 _END_SECONDS = 60.0
@@ -339,18 +341,24 @@ class Worker:
             if self._sharing is not None:
                 heard = max(heard, self._sharing.look())
             self._recorder.write_when_due()
-            if self._is_cancelled(process, now):
+            if self._is_cancelled(process, now, heard):
                 return
             if now - heard > silence:
                 raise ProcessError(f"The model gave no answer for {now - heard:.0f} seconds and was stopped.")
             if now > deadline:
                 raise ProcessError(f"The model was not done after {now - began:.0f} seconds and was stopped.")
 
-    def _is_cancelled(self, process: ModelProcess, now: float) -> bool:
-        """Pass a cancel on; true when the process had its time to stop by itself."""
+    def _is_cancelled(self, process: ModelProcess, now: float, heard: float) -> bool:
+        """Pass a cancel on; true when the process had its time to stop by itself. What it said before is read to its
+        last event, which counts everything of one moment, however much of it waits here.
+        """
         if self._cancelled_at is None and self._is_cancel_wanted(now):
             process.send("cancel")
-        return self._cancelled_at is not None and now - self._cancelled_at > self._kind.cancel_seconds
+        if self._cancelled_at is None:
+            return False
+        patience = self._kind.cancel_seconds
+        is_silent = now - max(heard, self._cancelled_at) > patience
+        return is_silent or now - self._cancelled_at > max(patience, _MOST_CANCEL_SECONDS)
 
     def _is_cancel_wanted(self, now: float) -> bool:
         """Ask the store now and then, and leave a sign of life there."""

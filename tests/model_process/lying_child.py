@@ -206,6 +206,12 @@ def misbehave() -> None:
         say(to_line(Progress(6, 0.1, 3, 3, "searching")))
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
+    elif MODE == "much before its end":  # no lie: what it said before a cancel was heard is still to be read
+        say(pairs(2))
+        for i in range(6):
+            time.sleep(0.3)
+            say(to_line(Progress(10 + i, 0.1, 5, 2)))
+        say(stopped(reason=StopReason.CANCELLED, evaluations=20, n_tried=10, n_found=2))
     elif MODE == "ignores cancel":
         say(pairs(2))
         time.sleep(60)

@@ -228,6 +228,14 @@ def test_a_model_that_ignores_a_cancel_is_killed(store: RunStore) -> None:
     assert len(store.pairs(run_id)) == 2
 
 
+def test_the_counts_of_a_cancelled_run_are_of_one_moment(store: RunStore) -> None:
+    """Much of what it had said was not read yet: the pairs were counted anew, and whom it had tried was not."""
+    run_id = lying_run(store, "much before its end")
+    assert worker.work(store, run_id, lambda: store.n_pairs(run_id) == 2) is RunState.CANCELLED
+    run = store.run(run_id)
+    assert (run.evaluations, run.n_tried, run.n_found) == (20, 10, 2)
+
+
 def test_a_cancel_while_opening_is_heard(store: RunStore) -> None:
     run_id = lying_run(store, "open: silent")
     assert worker.work(store, run_id, lambda: True) is RunState.CANCELLED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -145,7 +146,11 @@ def outcome_of(run: RunRecord, result: Mapping[str, Any], text: str, unwritten: 
 
 
 _BAR_WIDTH = 30
+_LEAST_BAR_WIDTH = 8
 _LINE_SECONDS = 1.0
+_USUAL_COLUMNS = 80
+_ECHO = "^C"
+"""What a terminal writes behind a line when it is interrupted."""
 
 
 class ProgressDisplay:
@@ -177,11 +182,33 @@ class ProgressDisplay:
         self._shown = now
         self._last = text
         if self._is_terminal:
+            text = self._fitting(text, is_cut=not run.state.is_final)
             self._stream.write("\r" + text.ljust(self._width) + ("\n" if run.state.is_final else ""))
             self._width = len(text)
         else:
             self._stream.write(text + "\n")
         self._stream.flush()
+
+    def _fitting(self, text: str, *, is_cut: bool) -> str:
+        """A line that does not wrap, for one that wraps cannot be written over: with a shorter bar, or none, and cut,
+        unless it is the last one.
+        """
+        room = _columns(self._stream) - 1
+        self._width = min(self._width + len(_ECHO), room)
+        if len(text) > room and text.startswith("["):
+            bar, _, rest = text[1:].partition("]")
+            width = room - len(rest) - len("[]")
+            filled = round(width * bar.count("#") / _BAR_WIDTH)
+            text = f"[{'#' * filled}{'.' * (width - filled)}]{rest}" if width >= _LEAST_BAR_WIDTH else rest.lstrip()
+        return text[:room] if is_cut else text
+
+
+def _columns(stream: TextIO) -> int:
+    """How wide a terminal is."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
 
 
 class Describe(Protocol):
@@ -213,7 +240,7 @@ def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None) -
 
 def share_done(run: RunRecord) -> float:
     """How much of its budget a run has spent, 0 to 1: the limit that is nearest."""
-    if run.state.is_final:
+    if run.state is RunState.FINISHED:
         return 1.0
     kind = kind_of(run.config)
     shares = [spent.n / spent.limit for spent in kind.spent(run, kind.settings(run.config))]

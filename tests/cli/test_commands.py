@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import fcntl
+import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,12 +27,14 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.__main__ import main
-from fairness_engine.cli.output import COMMON_KEYS
+from fairness_engine.cli.output import COMMON_KEYS, ProgressDisplay
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
 from fairness_engine.model_process import self_test
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.records import RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -544,12 +550,6 @@ def test_a_shortened_id_must_be_of_one_run(command: Commands, tmp_path: Path) ->
 
 
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> None:
-    import io
-
-    from fairness_engine.cli.output import ProgressDisplay
-    from fairness_engine.oracle.budget import Budget
-    from fairness_engine.oracle.domain import Scope
-
     store = RunStore(tmp_path)
     values = {"technique": "random", "budget": Budget(max_evaluations=1000)}
     run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))
@@ -565,7 +565,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> 
             return True
 
     for stream, expected in (
-        (Terminal(), ["starting", "[###############...............]  50% 500 evaluations, 250 tried, 3 found", "100%"]),
+        (Terminal(), ["starting", "[##########..........]  50% 500 evaluations, 250 tried, 3 found", "100%"]),
         (io.StringIO(), [f"{run_id}: starting", f"{run_id}: 500 evaluations, 250 tried, 3 found, 1.0 s, finished"]),
     ):
         display = ProgressDisplay(is_quiet=False, stream=stream)
@@ -576,6 +576,33 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> 
     quiet = io.StringIO()
     ProgressDisplay(is_quiet=True, stream=quiet)(done)
     assert quiet.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("columns", "half"), [(120, "[" + 15 * "#"), (80, "[####"), (40, "50% 500 evaluations, 250 tried, 3 found")]
+)
+def test_progress_is_written_over_on_a_terminal_of_any_width(tmp_path: Path, columns: int, half: str) -> None:
+    """A line that wraps was left behind at every change; and a run that was cancelled half-way had a full bar."""
+    store = RunStore(tmp_path)
+    values = {"technique": "random", "budget": Budget(max_evaluations=1000)}
+    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))
+    store.claim(run_id, "here", 1, "t")
+    store.add_progress(run_id, Progress(500, 1.0, 250, 3, "walking on and on"))
+    working = store.run(run_id)
+    store.finish(run_id, RunState.CANCELLED, counts={"evaluations": 500})
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(theirs, "w") as terminal:
+        display = ProgressDisplay(is_quiet=False, stream=terminal)
+        display(working)
+        first = os.read(ours, 10_000).decode().removeprefix("\r")
+        display(store.run(run_id))
+        last = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert first.startswith(half)
+    assert len(first) < columns
+    assert "50%" in last
+    assert "cancelled" in last
 
 
 def test_what_json_lacks_becomes_null(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.__main__ import main
+from fairness_engine.cli.commands import compare
+from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import COMMON_KEYS, ProgressDisplay
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
@@ -35,7 +37,7 @@ from fairness_engine.model_process import self_test
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.store.records import RunState
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from junit_rules import read_junit
@@ -209,6 +211,23 @@ def test_compare_prints_a_table_and_leaves_out_what_cannot_run(command: Commands
     assert [line.split("  ")[0] for line in lines] == ["Random", "Data scan"]
     assert command.err.startswith("aequitas: ")
     assert "nobody was tried" not in command.err
+
+
+def test_an_interrupt_between_two_runs_of_a_comparison_ends_it(
+    command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came when a run had just ended, and was forgotten."""
+
+    def interrupted(*arguments: Any, **options: Any) -> RunRecord:
+        run = run_one(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        return run
+
+    monkeypatch.setattr(compare, "run_one", interrupted)
+    few = ("--protected", "sex", "--seeds", "2", "--max-evaluations", "2000", "--quiet", "--techniques", "random")
+    assert command("compare", *INPUTS, *few) == 130
+    assert [line.split()[:2] for line in command.out.splitlines()[1:]] == [["Random", "1"]]
+    assert "interrupted after 1 of 4 runs" in command.err
 
 
 def test_a_comparison_that_tried_nobody_says_so(command: Commands) -> None:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -24,7 +24,16 @@ from fairness_engine.cli.commands.search import (
     read_budget,
     run_one,
 )
-from fairness_engine.cli.output import Outcome, cluster_fields, end_status, left_out, outcome_of, reading_fields, say
+from fairness_engine.cli.output import (
+    ExitStatus,
+    Outcome,
+    cluster_fields,
+    end_status,
+    left_out,
+    outcome_of,
+    reading_fields,
+    say,
+)
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.errors import RunError, SettingError
@@ -66,15 +75,16 @@ def compare(options: argparse.Namespace) -> Outcome:
     if options.count:
         wanted.insert(0, make_config(assessed, options, kinds.COUNT, **same))
     n_here = cluster_address()
-    if not n_here:
-        runs = _run_all(assessed, options, wanted)
-    elif n_here.isdigit():
-        from fairness_engine.cluster.here import cluster_here
+    with interrupts_noted() as interrupts:
+        if not n_here:
+            runs = _run_all(assessed, options, wanted, interrupts)
+        elif n_here.isdigit():
+            from fairness_engine.cluster.here import cluster_here
 
-        with cluster_here(int(n_here), assessed.store.workspace):
-            runs = _run_side_by_side(assessed, wanted, int(n_here))
-    else:
-        runs = _run_side_by_side(assessed, wanted, _MOST_AT_ONCE)
+            with cluster_here(int(n_here), assessed.store.workspace):
+                runs = _run_side_by_side(assessed, wanted, int(n_here))
+        else:
+            runs = _run_side_by_side(assessed, wanted, _MOST_AT_ONCE)
     compared = summarise(assessed.store, runs)
     idle = [line.label for line in compared.techniques if line.n_done and line.success_rate is None]
     if idle:
@@ -82,8 +92,12 @@ def compare(options: argparse.Namespace) -> Outcome:
             f"Note: nobody was tried by {' and '.join(idle)} before the runs ended, so they show nothing of the model. "
             "Allow more evaluations or seconds."
         )
-    worst = _worst(runs)
-    return outcome_of(worst, _result(options, assessed.store, name, runs, compared), _text(compared))
+    outcome = outcome_of(_worst(runs), _result(options, assessed.store, name, runs, compared), _text(compared))
+    if interrupts and outcome.status is ExitStatus.DONE:
+        why = f"It was interrupted after {len(runs)} of {len(wanted)} runs: the figures are of these."
+        say(why)
+        return replace(outcome, status=ExitStatus.CANCELLED, why=why)
+    return outcome
 
 
 def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -110,14 +124,21 @@ def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     return {name: technique_named(name).from_json(settings).to_json() for name, settings in given.items()}
 
 
-def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[RunConfig]) -> list[RunRecord]:
+def _run_all(
+    assessed: Request, options: argparse.Namespace, wanted: Sequence[RunConfig], interrupts: Sequence[int]
+) -> list[RunRecord]:
     """The runs that ended by themselves or were cancelled; a technique that cannot run here is said once and left
-    out.
+    out. After an interrupt none is begun, in whichever moment it came.
+
+    Raises:
+        KeyboardInterrupt: it came before the end of any search.
     """
     runs: list[RunRecord] = []
     refused: set[str] = set()
     with closing(ForegroundWorker(assessed.store)) as worker:
         for config in wanted:
+            if interrupts:
+                break
             if config.technique in refused:
                 continue
             try:
@@ -129,6 +150,8 @@ def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[Ru
             runs.append(run)
             if run.state is RunState.CANCELLED:
                 break
+    if interrupts and not any(kinds.SEARCH.has(run.config) for run in runs):
+        raise KeyboardInterrupt
     if not any(kinds.SEARCH.has(run.config) for run in runs):
         raise RunError("None of the techniques could run on this data and this model.")
     return runs

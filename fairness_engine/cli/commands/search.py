@@ -299,18 +299,32 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def interrupts_noted() -> Iterator[list[int]]:
-    """Collects interrupts instead of raising them; the run ends in its own way then."""
-    received: list[int] = []
-
-    def receive(number: int, _: FrameType | None) -> None:
-        received.append(number)
-
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Collects interrupts instead of raising them; the run ends in its own way then. Within another block, that one
+    hears of them, too: no further run is begun.
+    """
+    notes = _Interrupts()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        notes.before[number] = signal.getsignal(number)
+        signal.signal(number, notes)
     try:
-        yield received
+        yield notes.received
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for heard, handler in notes.before.items():
+            signal.signal(heard, handler)
+
+
+class _Interrupts:
+    """Hears interrupts, and hands them on to the one before it."""
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self.before: dict[int, Any] = {}
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.received.append(number)
+        outer = self.before.get(number)
+        if isinstance(outer, _Interrupts):
+            outer(number, frame)
 
 
 def search_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:

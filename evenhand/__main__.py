@@ -28,7 +28,13 @@ def program() -> None:
         sys.exit(130)
     if sys.argv[1:2] == [APP_COMMAND]:
         end_at_interrupts()
-        sys.exit(main())
+        try:
+            sys.exit(main())
+        except SystemExit as ended:
+            if not isinstance(ended.code, str):
+                raise
+            print(ended.code, file=sys.stderr)
+            sys.exit(2)  # bad input, as of the other commands
     leave_with(main)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import os
 import socket
@@ -77,13 +78,22 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 
 
 def is_free(port: int, host: str = ADDRESS) -> bool:
-    """Whether nobody listens on this port of an address of this machine."""
+    """Whether nobody listens on this port of an address of this machine.
+
+    Raises:
+        SystemExit: it is no address of this machine.
+    """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
-            return False
+        except OSError as problem:
+            if problem.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise SystemExit(
+                f"An address to listen on must be one of this machine, got '{host[:60]}'. Leave --host out, or name "
+                f"{ADDRESS} or 0.0.0.0."
+            ) from None
     return True
 
 
@@ -95,7 +105,9 @@ def choose_port(wanted: int | None, host: str = ADDRESS) -> int:
     """
     if wanted is not None:
         if not 1 <= wanted <= 65535:
-            raise SystemExit(f"A port must be between 1 and 65535, got {wanted}. Choose another with --port.")
+            raise SystemExit(
+                f"A port must be between 1 and 65535, got {wanted}. Leave --port out to take the next free one."
+            )
         if not is_free(wanted, host):
             raise SystemExit(f"Port {wanted} must be free, but another program uses it. Choose another with --port.")
         return wanted

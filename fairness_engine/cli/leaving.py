@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
     Until ``raise_interrupts`` an interrupt ends the process at once.
     """
     end_at_interrupts()
+    if sys.stderr is None:  # it was closed; what is said there would go to standard output
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the program is there
     try:
         status = do()
     except KeyboardInterrupt:

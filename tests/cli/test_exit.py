@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -96,6 +97,26 @@ def test_an_interrupt_while_the_app_is_not_open_yet_ends_it_quietly(tmp_path: Pa
     command = ("app", "--no-browser", "--port", str(port), "--workspace", str(tmp_path))
     done = ended(INTERRUPTS + AS_PROGRAM, moment, "evenhand", *command)
     assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--port", "0"), "A port must be between 1 and 65535, got 0."),
+        (("--host", "nowhere.invalid"), "must be one of this machine, got 'nowhere.invalid'."),
+        (("--host", "nowhere.invalid", "--port", "8791"), "must be one of this machine, got 'nowhere.invalid'."),
+    ],
+)
+def test_an_app_that_cannot_be_opened_is_bad_input(tmp_path: Path, option: tuple[str, ...], said: str) -> None:
+    command = ("app", "--no-browser", "--workspace", str(tmp_path))
+    done = ended("import runpy, sys; " + AS_PROGRAM, "evenhand", *command, *option)
+    assert (done.returncode, said in done.stderr, len(done.stderr.splitlines())) == (2, True, 1)
+
+
+def test_a_closed_standard_error_loses_what_is_said_there_and_no_more(tmp_path: Path) -> None:
+    command = f"'{sys.executable}' -m fairness_engine inspect --data '{DATA}' --workspace '{tmp_path}' --json - 2>&-"
+    done = subprocess.run(command, shell=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+    assert (done.returncode, json.loads(done.stdout)["rows"]) == (0, 5000)
 
 
 def test_an_interrupt_closes_an_open_app_as_it_says(tmp_path: Path) -> None:

@@ -150,9 +150,9 @@ def _run_all(
             runs.append(run)
             if run.state is RunState.CANCELLED:
                 break
-    if interrupts and not any(kinds.SEARCH.has(run.config) for run in runs):
-        raise KeyboardInterrupt
     if not any(kinds.SEARCH.has(run.config) for run in runs):
+        if interrupts:
+            raise KeyboardInterrupt
         raise RunError("None of the techniques could run on this data and this model.")
     return runs
 

@@ -13,7 +13,7 @@ from typing import Any
 from fairness_engine.cli.commands.certify import certified_fields, share_text
 from fairness_engine.cli.commands.rules import rules_fields
 from fairness_engine.cli.commands.runs import find_run
-from fairness_engine.cli.commands.search import follow, make_config, run_one
+from fairness_engine.cli.commands.search import follow, interrupts_noted, make_config, run_one
 from fairness_engine.cli.junit import Case, End, Subject
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import OF_TEXTS, named_terms, read_settings, text_scope
@@ -446,10 +446,10 @@ def wait_for_measuring(
     """
     run_ids = [run_id for side in ("before", "after") for run_id in measured[side].values() if run_id]
     own = [run_id for run_id in run_ids if store.run(run_id).config.comparison == retraining_id]
-    with closing(ForegroundWorker(store)) as worker:
+    with interrupts_noted() as interrupts, closing(ForegroundWorker(store)) as worker:
         for run_id in run_ids:
             run = follow(store, run_id, options, is_own=run_id in own, worker=worker)
-            if run.state is RunState.CANCELLED or not run.state.is_final:
+            if interrupts or run.state is RunState.CANCELLED or not run.state.is_final:
                 for waiting in own:
                     store.request_cancel(waiting)  # nothing happens to those that have ended
                 return ExitStatus.CANCELLED

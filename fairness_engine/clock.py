@@ -13,10 +13,36 @@ BATCH_SECONDS = 0.1
 _GROWTH = 4
 _SHARE_OF_REST = 0.5
 """A batch takes no more than this share of the time that is left."""
+_MOST_PATIENCE = 4
+"""As many times as long a limit may take on a machine that has other things to do."""
 
 
 def _read_time() -> float:
     return time.perf_counter()
+
+
+class WorkingTime:
+    """Reads a time that goes on with this process's work, and slowly while the machine gives it no processor.
+
+    For the limits of an answer that nobody set: on a machine that is busy, or stands still for a moment, an answer
+    takes longer and says as much. It goes on at a fourth of the speed of the clock on the wall at least, and never
+    faster.
+    """
+
+    def __init__(self) -> None:
+        self._wall = _read_time()
+        self._work = time.process_time()
+        self._seconds = 0.0
+
+    def __call__(self) -> float:
+        """The seconds since it was made."""
+        wall = _read_time()
+        work = time.process_time()
+        passed = wall - self._wall
+        self._seconds += min(passed, max(work - self._work, passed / _MOST_PATIENCE))
+        self._wall = wall
+        self._work = work
+        return self._seconds
 
 
 def never() -> bool:
@@ -30,7 +56,7 @@ class Clock:
     Args:
         max_seconds: infinite for no limit.
         is_cancelled: whether the work is to end before.
-        now: reads the time, in seconds.
+        now: reads the time, in seconds; a ``WorkingTime`` counts what this process works.
         batch_seconds: what a batch is to take, about.
     """
 

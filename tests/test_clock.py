@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import time as time_module
 
 import pytest
 
-from fairness_engine.clock import BATCH_SECONDS, NO_LIMIT, Batches, Clock
+from fairness_engine import clock as clock_module
+from fairness_engine.clock import BATCH_SECONDS, NO_LIMIT, Batches, Clock, WorkingTime
 from fairness_engine.errors import SearchStopped, StopReason
 
 
@@ -38,6 +40,33 @@ def test_a_clock_is_over_when_its_seconds_are_spent_or_it_is_cancelled(time: Tim
     assert stop.value.reason is StopReason.SECONDS
     is_cancelled = True
     assert clock.why_over is StopReason.CANCELLED
+
+
+def test_working_time_goes_on_with_the_work_and_slowly_where_none_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall, work = 100.0, 7.0
+    monkeypatch.setattr(clock_module.time, "perf_counter", lambda: wall)
+    monkeypatch.setattr(clock_module.time, "process_time", lambda: work)
+    read = WorkingTime()
+    assert read() == 0.0
+    wall, work = wall + 2.0, work + 1.5
+    assert read() == 1.5, "half a second went to others"
+    wall, work = wall + 3.0, work + 6.0
+    assert read() == 4.5, "several threads work, and no more time passes for that"
+    wall += 8.0
+    assert read() == 6.5, "a machine that stands still takes a fourth"
+
+
+def test_working_time_of_this_machine_is_told_by_work_and_not_by_waiting() -> None:
+    read = WorkingTime()
+    began = time_module.perf_counter()
+    time_module.sleep(0.2)
+    waited = read()
+    passed = time_module.perf_counter() - began
+    assert 0.04 <= waited <= passed
+    ends = time_module.process_time() + 0.1
+    while time_module.process_time() < ends:
+        pass
+    assert read() >= waited + 0.09
 
 
 def test_without_a_limit_only_a_cancel_ends_it() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
-from fairness_engine.clock import NO_LIMIT, Clock
+from fairness_engine.clock import NO_LIMIT, Clock, WorkingTime
 from fairness_engine.codec import encode
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, Stopped
 from fairness_engine.explanation.results import MAX_GROUPS, Affected, AffectedGroup
@@ -262,7 +262,7 @@ def _decide(people: FloatArray, model: Model, domain: Domain) -> _DecidedVariant
     gap = domain.scope.score_gap
     values: list[FloatArray] = []
     harms: list[FloatArray] = []
-    clock = Clock(_SECONDS)
+    clock = Clock(_SECONDS, now=WorkingTime())
     size = max(1, _ROWS_AT_ONCE // domain.n_variants)
     for start in range(0, len(people), size):
         if start and clock.is_over:

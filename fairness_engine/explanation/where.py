@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.clock import Batches
+from fairness_engine.clock import Batches, Clock, WorkingTime
 from fairness_engine.codec import MAX_COUNT, MAX_NUMBER
 from fairness_engine.errors import SearchStopped, SettingError, breach
 from fairness_engine.explanation.where_tree import Condition, all_hold
@@ -48,7 +48,7 @@ class WhereSettings:
     Args:
         distribution: what the rows are drawn from: ``data`` (without replacement) or ``uniform`` over the domain.
         max_depth: questions in a row at most, 1 to 6.
-        max_seconds: for testing the rows.
+        max_seconds: for testing the rows; what the machine does meanwhile for others counts little.
         seed: of the draws; 0 or more.
     """
 
@@ -225,7 +225,8 @@ def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) 
 
     first = Oracle(model, domain, Budget(domain.n_variants))
     first.test(wanted[:1])  # what a first call costs once, such as compiling, takes nothing from the time
-    oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants, max_seconds))
+    clock = Clock(max_seconds, now=WorkingTime())
+    oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants), clock=clock)
     verdicts: list[BoolArray] = []
     with suppress(SearchStopped):  # what was tested until then is what there is
         for part in Batches(oracle.clock, _FEWEST_ROWS, _MAX_BATCH_ROWS).over(len(wanted)):

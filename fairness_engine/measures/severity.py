@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.clock import NO_LIMIT, Clock
+from fairness_engine.clock import NO_LIMIT, Clock, WorkingTime
 from fairness_engine.codec import encode
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
 from fairness_engine.measures.plausibility.plausibility import Plausibility
@@ -116,7 +116,7 @@ def _severity(
         chosen += [(pool.pairs[at : at + 1], int(pool.places[at])) for at in rest.tolist()]
     people = np.array([(pair.first[0], pair.second[0]) for pair, _ in chosen])
     n_similar = learn().n_similar(people).tolist() if chosen else []
-    clock = Clock(_SECONDS)
+    clock = Clock(_SECONDS, now=WorkingTime())
     told: list[SeverePerson] = []
     for pair, place in chosen:
         if told and clock.is_over:

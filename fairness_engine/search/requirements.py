@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.clock import Clock
+from fairness_engine.clock import Clock, WorkingTime
 from fairness_engine.data.links.reading import refuse_idle
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.encoders.linked import spelling_of
@@ -197,7 +197,7 @@ def _try_out(model: Model, domain: Domain, rows: FloatArray) -> _Answers:
     n_scores = model.predictor.n_scores
     answers = _Answers(0, 0, 0, np.full(n_scores, np.inf), np.full(n_scores, -np.inf), frozenset())
     size = max(1, _FIRST_EVALUATIONS // domain.n_variants)
-    clock = Clock(_MAX_SECONDS)
+    clock = Clock(_MAX_SECONDS, now=WorkingTime())
     while answers.n_people < len(people) and not answers.are_enough:
         batch = people[answers.n_people : answers.n_people + size]
         answers = _added(answers, model, domain.variants(batch).reshape(-1, domain.n_columns), len(batch))

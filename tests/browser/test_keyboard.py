@@ -27,6 +27,16 @@ def review(app_server: AppServer) -> Review:
     return review
 
 
+# Scripts that the app brings itself wait until they are let in, as on a machine that is slow to load them.
+LATE_SCRIPTS = """
+const make = URL.createObjectURL;
+const held = new Promise((go) => { window.letScriptsIn = go; });
+window.heldScripts = held;
+URL.createObjectURL = (blob) =>
+  make(blob.type === "text/javascript" ? new Blob(["await heldScripts;\\n", blob], { type: blob.type }) : blob);
+"""
+
+
 def pair_of(app: AppPage) -> str:
     """The pair that the address names."""
     found = re.search(r"pair=(\d+)", app.query())
@@ -73,6 +83,23 @@ def test_a_table_with_a_marked_line_keeps_the_focus_when_another_is_chosen(app: 
     expect(app.page.get_by_role("heading", name="Group 2", exact=True)).to_be_visible()
     app.page.wait_for_function("document.activeElement.closest('[role=gridcell]') !== null")
     assert app.focused() == second
+    app.expect_no_exception()
+
+
+def test_a_picture_that_was_there_before_the_script_has_its_name_too(
+    app: AppPage, app_server: AppServer, review: Review
+) -> None:
+    app.page.add_init_script(LATE_SCRIPTS)
+    app.goto("where", review=review.id)
+    chart = app.page.locator(".js-plotly-plot").first
+    picture = chart.locator("svg.main-svg").first
+    expect(picture).to_be_visible()
+    expect(picture).not_to_have_attribute("role", "img")
+    app.page.evaluate("window.letScriptsIn()")
+    expect(picture).to_have_attribute("aria-label", re.compile("^Where the model discriminates"))
+    shown = "{title: {text: 'Another title'}, meta: 'what it shows now'}"
+    chart.evaluate(f"(chart) => {{ Object.assign(chart.layout, {shown}); chart.emit('plotly_afterplot'); }}")
+    expect(picture).to_have_attribute("aria-label", "Another title. what it shows now")
     app.expect_no_exception()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -191,10 +192,27 @@ def test_a_slow_model_is_asked_for_as_long_as_there_is_time(monkeypatch: pytest.
         now += len(rows) / 1000  # 1,000 rows a second
         return handmade.biased_score(rows)
 
-    monkeypatch.setattr(clock.time, "perf_counter", lambda: now)
+    for reads in ("perf_counter", "process_time"):
+        monkeypatch.setattr(clock.time, reads, lambda: now)
     found = find_where(handmade.function_model(slow), handmade.small_domain(), NO_DATA, UNIFORM)
     assert 1_500 <= found.root.n + found.root.n_learnt <= 2_300, "4 s of 1,000 rows, two variants each"
     assert found.n_wanted == 40_000
+
+
+def test_a_machine_that_stands_still_for_seconds_makes_the_answer_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = biased()
+    stood_still = 0.0
+    reads = time.perf_counter
+
+    def paused(rows: np.ndarray) -> np.ndarray:
+        nonlocal stood_still
+        stood_still = 8.0 if len(rows) > 2 else 0.0  # in a batch of the sample; the first call is not counted at all
+        return handmade.biased_score(rows)
+
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: reads() + stood_still)
+    found = find_where(handmade.function_model(paused), handmade.small_domain(), NO_DATA, UNIFORM)
+    assert stood_still
+    assert found.nodes == expected.nodes
 
 
 def test_too_few_rows_are_refused_in_a_sentence() -> None:

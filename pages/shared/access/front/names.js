@@ -9,4 +9,6 @@ function speakPlainly() {
   }
 }
 
-new MutationObserver(speakPlainly).observe(document.body, { childList: true, subtree: true });
+const NAMES = { childList: true, subtree: true, attributeFilter: ["aria-label"] };
+new MutationObserver(speakPlainly).observe(document.body, NAMES);
+speakPlainly(); // what was there before this script came

@@ -17,7 +17,10 @@ import webbrowser
 from pathlib import Path
 
 from evenhand.gate import Gate, limits
+from fairness_engine.cli import option_values
 from fairness_engine.cli.leaving import raise_interrupts_once
+from fairness_engine.cli.option_values import Parser
+from fairness_engine.errors import SettingError
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import (
     FOR_OTHERS_VARIABLE,
@@ -42,9 +45,15 @@ _answers = threading.Event()
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="evenhand app", description="Start Evenhand on this machine.")
-    parser.add_argument("--port", type=int, help=f"port (default: {FIRST_PORT}, or the next free one)")
+    """Read the command line.
+
+    Raises:
+        SystemExit: an option, or its value, is none.
+    """
+    parser = Parser(prog="evenhand app", description="Start Evenhand on this machine.", allow_abbrev=False)
+    parser.add_argument(
+        "--port", type=option_values.count_from_zero, help=f"port (default: {FIRST_PORT}, or the next free one)"
+    )
     parser.add_argument(
         "--host",
         default=ADDRESS,
@@ -74,7 +83,10 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         help="name by which other people reach this server, through a proxy: answer to it, too (implies --for-others)",
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    return parser.parse_args(arguments)
+    try:
+        return parser.parse_args(arguments)
+    except SettingError as error:
+        raise SystemExit(str(error)) from None
 
 
 def is_free(port: int, host: str = ADDRESS) -> bool:

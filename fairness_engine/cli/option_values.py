@@ -1,9 +1,50 @@
-"""How the command line reads the values of its options; what cannot be read is one sentence."""
+"""How the command line reads its options and their values; what cannot be read is one sentence."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
+import re
+import sys
+from typing import Any, NoReturn
+
+from fairness_engine.errors import SettingError
+
+_PASSWORD = re.compile(r"(\w://[^\s/:@]*:)\S*@")
+"""In the address of a database, which a complaint would repeat where the name of an option is mistyped."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence, of an option that there is none of before one that is missing."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As ``argparse`` does.
+
+        Raises:
+            SettingError: an option that there is none of, or what ``error`` is told.
+        """
+        given = sys.argv[1:] if args is None else list(args)
+        options = self._option_string_actions
+        for text in given:
+            name = text.partition("=")[0]
+            if name == "--" or (self._subparsers is not None and not name.startswith("-")):
+                break  # what follows is no option, or a command's own
+            if name.startswith("--") and name not in options:
+                alike = difflib.get_close_matches(name, options, 1, 0.75)
+                self.error(f"unrecognized arguments: {name}{f'. Did you mean {alike[0]}?' if alike else '.'}")
+        found: tuple[Any, list[str]] = super().parse_known_args(given, namespace)
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage.
+
+        Raises:
+            SettingError: always.
+        """
+        said = _PASSWORD.sub(r"\1***@", f"{message[:1].upper()}{message[1:]}")
+        end = "" if said.endswith((".", "?")) else "."
+        raise SettingError(f"{said}{end} '{self.prog} --help' lists the options.")
 
 
 def names(text: str) -> tuple[str, ...]:

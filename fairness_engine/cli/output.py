@@ -219,34 +219,36 @@ class Describe(Protocol):
         ...
 
 
-def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None) -> str:
+def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None, name: str = "") -> str:
     """One line about a run.
 
     Args:
         counts: where it stands; ``None`` counts evaluations and finds.
+        name: which one it is, where there are several.
     """
+    named = f"{name}: " if name else ""
     if not run.evaluations and not run.state.is_final:
-        return f"{run.id}: {run.phase or run.state.value}"
+        return f"{run.id}: {named}{run.phase or run.state.value}"
     if counts is None:
         finds = kind_of(run.config).finds
         counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {finds}, {run.seconds:.1f} s"
     counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
-    if not has_bar:
-        return f"{run.id}: {counts}"
-    done = share_done(run)
+    done = share_done(run) if has_bar else None
+    if done is None:
+        return f"{run.id}: {named}{counts}"
     filled = round(_BAR_WIDTH * done)
-    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {done:4.0%} {counts}"
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {done:4.0%} {named}{counts}"
 
 
-def share_done(run: RunRecord) -> float:
-    """How much of its budget a run has spent, 0 to 1: the limit that is nearest."""
+def share_done(run: RunRecord) -> float | None:
+    """How much of its budget a run has spent, 0 to 1: the limit that is nearest; ``None`` where it has none."""
     if run.state is RunState.FINISHED:
         return 1.0
     kind = kind_of(run.config)
     shares = [spent.n / spent.limit for spent in kind.spent(run, kind.settings(run.config))]
     if run.config.budget.max_seconds:
         shares.append(run.seconds / run.config.budget.max_seconds)
-    return min(1.0, max(shares, default=0.0))
+    return min(1.0, max(shares)) if shares else None
 
 
 def write_result(result: Mapping[str, Any], text: str, target: str | None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
+from fairness_engine import __version__
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli import option_values
+from fairness_engine.cli.option_values import Parser
 from fairness_engine.cli.request import with_text
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, SettingError
@@ -220,23 +221,6 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
 PROGRAM = "python -m fairness_engine"
 
 
-_PASSWORD = re.compile(r"(\w://[^\s/:@]*:)\S*@")
-"""In the address of a database, which a complaint would repeat where the name of an option is mistyped."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage.
-
-        Raises:
-            SettingError: always.
-        """
-        said = _PASSWORD.sub(r"\1***@", f"{message[:1].upper()}{message[1:]}")
-        raise SettingError(f"{said}. '{self.prog} --help' lists the options.")
-
-
 def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None) -> Parser:
     """The whole command line.
 
@@ -245,6 +229,7 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
         others: further commands, which the caller works itself, and what each does.
     """
     parser = Parser(prog=program, description="Find and count discrimination in a model.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"evenhand {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     inspect = commands.add_parser(
         "inspect", help="what is in the data and the model, and do they fit", allow_abbrev=False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,11 +76,11 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     Raises:
         InputError: a file that is missing, or cannot be what it should; a query that cannot be answered.
     """
+    if options.data is not None and (why := _why_no_file(options.data)):
+        raise DataError(f"--data must name a CSV or Parquet file, but {why}.")
+    if options.model and (why := _why_no_file(options.model)):
+        raise ModelError(f"--model must name a model file, but {why}.")
     model_path = Path(options.model) if options.model else None
-    if options.data is not None and not Path(options.data).is_file():
-        raise DataError(f"--data must name a CSV or Parquet file, but there is none at {options.data}.")
-    if model_path is not None and not model_path.is_file():
-        raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
     given = Schema.read(Path(options.schema)) if options.schema else None
     is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
     is_asked = needs_table or given is None or is_corrected or options.leave_out_impossible
@@ -90,6 +91,17 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
         data = store.add_file(source.path, source.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
     return Request(store, data, model, schema, table, source.query)
+
+
+def _why_no_file(path: str) -> str:
+    """What is there instead of a file; empty where one is."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):  # also of what is too long to be a name
+        return f"there is none at {path}"
+    if stat.S_ISREG(mode):
+        return ""
+    return f"{path} is a folder" if stat.S_ISDIR(mode) else f"{path} is a pipe or a device"
 
 
 @dataclass(frozen=True)

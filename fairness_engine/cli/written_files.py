@@ -81,6 +81,10 @@ def _check(file: _File, options: argparse.Namespace) -> None:
         raise SettingError(
             f"--out must name a folder that can be written, or made, got '{options.out}'. Name another folder."
         )
+    if is_report and _has_bundle(options.out):
+        raise SettingError(
+            f"--out must name a folder without the evidence of another report, got '{options.out}'. Name another."
+        )
     if not is_report and not _can_be_written(file.path):
         raise SettingError(
             f"{file.option} must name a file in a folder that is there and can be written, got '{file.path}'. Make the "
@@ -109,6 +113,13 @@ def _can_be_written(path: Path) -> bool:
     folder = path.absolute().parent
     is_place = os.access(folder, os.W_OK) or os.access(path, os.W_OK)
     return is_place and folder.is_dir() and not (_is_there(path) and path.is_dir())
+
+
+def _has_bundle(folder: Path) -> bool:
+    from fairness_engine.report.bundle.contents import BUNDLE
+
+    bundle = folder / BUNDLE
+    return _is_there(bundle) and not (bundle.is_dir() and next(bundle.iterdir(), None) is None)
 
 
 def _can_be_made(folder: Path) -> bool:

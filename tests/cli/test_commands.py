@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairness_engine.__main__ import main
 from fairness_engine.cli.commands import compare
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import COMMON_KEYS, ProgressDisplay
+from fairness_engine.cli.output import COMMON_KEYS, ProgressDisplay, progress_text
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
@@ -434,7 +435,10 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         ([], "required: COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
         (["search", "--data", "x.csv"], "required: --model"),
-        (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense"),
+        (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense. 'python -m"),
+        (["search", "--data", "x.csv", "--modle", "m"], "Unrecognized arguments: --modle. Did you mean --model? 'py"),
+        (["runs", "list", "--jsn=x"], "Unrecognized arguments: --jsn. Did you mean --json?"),
+        (["--hlp", "search"], "Unrecognized arguments: --hlp. Did you mean --help?"),
         (["search", *INPUTS, "--technique", "guess"], "must be one of random, data-scan, aequitas"),
         (["compare", *INPUTS], "required: --techniques"),
         (["compare", *INPUTS, "--techniques", "guess"], "must be one of random, data-scan, aequitas"),
@@ -462,6 +466,9 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["search", *INPUTS, "--fail-if", "import os"], "needs comparisons"),
         (["search", "--data", "none.csv", "--model", str(MODEL)], "there is none at none.csv"),
         (["search", "--data", str(DATA), "--model", "none.keras"], "there is none at none.keras"),
+        (["search", "--data", "n" * 3000, "--model", str(MODEL)], "must name a CSV or Parquet file, but there is none"),
+        (["search", "--data", "/", "--model", str(MODEL)], "--data must name a CSV or Parquet file, but / is a folder"),
+        (["search", "--data", str(DATA), "--model", "/dev/null"], "a model file, but /dev/null is a pipe or a device"),
         (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
         (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
         (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),
@@ -595,6 +602,21 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> 
     quiet = io.StringIO()
     ProgressDisplay(is_quiet=True, stream=quiet)(done)
     assert quiet.getvalue() == ""
+
+
+def test_progress_says_which_of_several_runs_it_is_of_and_has_no_bar_without_an_end(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    values = {"technique": "random", "budget": Budget(max_found=9)}
+    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))
+    assert progress_text(store.run(run_id), has_bar=True, name="random, seed 4") == f"{run_id}: random, seed 4: queued"
+    store.claim(run_id, "here", 1, "t")
+    store.add_progress(run_id, Progress(500, 1.0, 250, 3, "walking"))
+    run = store.run(run_id)
+    counts = "random, seed 4: 500 evaluations, 250 tried, 3 found, 1.0 s, walking"
+    assert progress_text(run, has_bar=False, name="random, seed 4") == f"{run_id}: {counts}"
+    assert progress_text(run, has_bar=True, name="random, seed 4") == f"[##########....................]  33% {counts}"
+    endless = replace(run, config=RunConfig("retrain", "d", "m", run.config.schema, run.config.scope))
+    assert "[" not in progress_text(endless, has_bar=True)
 
 
 @pytest.mark.parametrize(

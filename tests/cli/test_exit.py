@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairness_engine import __version__
 from fairness_engine.store.environment import NO_FORK_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,16 +39,17 @@ def ended(code: str, *arguments: str, **options: object) -> subprocess.Completed
     ("arguments", "status", "out", "err"),
     [
         (["inspect", "--data", "nowhere.csv"], 2, "", "there is none at nowhere.csv"),
-        (["inspect", "--data", DATA, "--label", "zz"], 2, "", "zz"),
+        (["inspect", "--data", DATA, "--label", "zz"], 2, "", "--label"),
         (["runs", "list"], 0, "no runs", ""),
         (["nonsense"], 2, "", "invalid choice"),
         (["--help"], 0, "inspect", ""),
+        (["--version"], 0, f"evenhand {__version__}\n", ""),
     ],
 )
 def test_a_program_ends_with_its_status(
     tmp_path: Path, program: str, arguments: list[str], status: int, out: str, err: str
 ) -> None:
-    place = [] if arguments[0] in ("--help", "nonsense") else ["--workspace", str(tmp_path)]
+    place = [] if arguments[0] in ("--help", "--version", "nonsense") else ["--workspace", str(tmp_path)]
     done = ended(ABORTS + AS_PROGRAM, program, *arguments, *place)
     assert (done.returncode, out in done.stdout.lower(), err in done.stderr) == (status, True, True), done
 

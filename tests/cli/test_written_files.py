@@ -87,6 +87,7 @@ def test_no_file_is_written_over_another(
         ("report --run 1 --out {0}/d.csv", "--out must name a folder that can be written, or made"),
         ("report --run 1 --out {0}/d.csv/more/out", "--out must name a folder"),
         ("report --run 1 --out {0}/more/out", None),
+        ("report --run 1 --out {0}/used", "--out must name a folder without the evidence of another report"),
         ("runs verify {0}/out --json {0}/out/schema.json", "--json must not write over"),
         ("runs verify {0}/out --json {0}/out/new.json", None),
         ("runs verify {0}/out --data {0}/d.csv --json {0}/d.csv", "is what --data names"),
@@ -104,7 +105,8 @@ def test_every_file_of_every_command_is_looked_at(
 ) -> None:
     monkeypatch.setenv("EVENHAND_DATABASE_URL", f"sqlite:///{tmp_path}/own.db")
     (tmp_path / "out" / "tables").mkdir(parents=True)
-    for name in ("d.csv", "own.db", "out/schema.json", "out/tables/own.json"):
+    (tmp_path / "used" / "bundle").mkdir(parents=True)
+    for name in ("d.csv", "own.db", "out/schema.json", "out/tables/own.json", "used/bundle/review.json"):
         (tmp_path / name).write_text("{}")
     options = make_parser().parse_args(words.format(tmp_path).split())
     if said is None:

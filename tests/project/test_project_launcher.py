@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import stat
 import tomllib
@@ -73,6 +74,18 @@ def test_the_options_reach_the_app_through_the_environment(
     assert os.environ["EVENHAND_WORKSPACE"] == str(tmp_path / "w")
     assert os.environ["EVENHAND_UNSAFE_FORMATS"] == "1"
     assert "can run any code" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--port", "abc"], "Argument --port: must be a finite number, got 'abc'. 'evenhand app --help' lists the"),
+        (["--prot", "8600"], "Unrecognized arguments: --prot. Did you mean --port?"),
+    ],
+)
+def test_an_option_that_is_none_is_refused_in_a_sentence(arguments: list[str], said: str) -> None:
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        launcher.parse_options(arguments)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import asdict, fields, replace
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -31,6 +32,7 @@ from fairness_engine.cli.output import (
     end_status,
     left_out,
     outcome_of,
+    progress_text,
     reading_fields,
     say,
 )
@@ -142,7 +144,8 @@ def _run_all(
             if config.technique in refused:
                 continue
             try:
-                run = run_one(assessed, config, options, worker=worker)
+                named = partial(progress_text, name=_name_of(config))
+                run = run_one(assessed, config, options, named, worker)
             except RunError as error:
                 say(f"{config.technique or config.kind}: {error}")
                 refused.add(config.technique)
@@ -155,6 +158,11 @@ def _run_all(
             raise KeyboardInterrupt
         raise RunError("None of the techniques could run on this data and this model.")
     return runs
+
+
+def _name_of(config: RunConfig) -> str:
+    """Which of the runs one is, for its progress."""
+    return f"{config.technique}, seed {config.seed}" if config.technique else config.kind
 
 
 def _run_side_by_side(assessed: Request, wanted: Sequence[RunConfig], n_at_once: int) -> list[RunRecord]:

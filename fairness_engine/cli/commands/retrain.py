@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -444,11 +445,14 @@ def wait_for_measuring(
     """Wait for the runs that measure both models; an interrupt cancels those that were made for it, and leaves those
     that were there before.
     """
-    run_ids = [run_id for side in ("before", "after") for run_id in measured[side].values() if run_id]
-    own = [run_id for run_id in run_ids if store.run(run_id).config.comparison == retraining_id]
+    names = {
+        run_id: f"{kind}, {side}" for side in ("before", "after") for kind, run_id in measured[side].items() if run_id
+    }
+    own = [run_id for run_id in names if store.run(run_id).config.comparison == retraining_id]
     with interrupts_noted() as interrupts, closing(ForegroundWorker(store)) as worker:
-        for run_id in run_ids:
-            run = follow(store, run_id, options, is_own=run_id in own, worker=worker)
+        for run_id, name in names.items():
+            named = partial(progress_text, name=name)
+            run = follow(store, run_id, options, named, is_own=run_id in own, worker=worker)
             if interrupts or run.state is RunState.CANCELLED or not run.state.is_final:
                 for waiting in own:
                     store.request_cancel(waiting)  # nothing happens to those that have ended

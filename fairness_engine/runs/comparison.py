@@ -311,13 +311,13 @@ def _compared(
         n_done=sum(each.run.state.is_final for each in group),
         n_runs=len(group),
         n_found=spread(lambda each: each.run.n_found),
-        per_1000_rows=spread(lambda each: _ratio(1000 * each.run.n_found, each.run.evaluations)),
-        per_second=spread(lambda each: _ratio(each.run.n_found, each.run.seconds)),
-        success_rate=spread(lambda each: _ratio(each.run.n_found, each.run.n_tried)),
+        per_1000_rows=spread(lambda each: each.run.found_by(each.run.evaluations / 1000)),
+        per_second=spread(lambda each: each.run.found_by(each.run.seconds)),
+        success_rate=spread(lambda each: each.run.found_by(each.run.n_tried)),
         diversity=spread(lambda each: None if each.results.diversity is None else each.results.diversity.per_1000),
         plausible_share=spread(_plausible_share),
         plausible_per_1000_rows=spread(
-            lambda each: _times(_ratio(1000 * each.run.n_found, each.run.evaluations), _plausible_share(each))
+            lambda each: _times(each.run.found_by(each.run.evaluations / 1000), _plausible_share(each))
         ),
         median_distance=spread(
             lambda each: None if each.results.plausibility is None else each.results.plausibility.median_distance

@@ -150,6 +150,12 @@ class RunRecord:
         """True while the run waits or works."""
         return not self.state.is_final
 
+    def found_by(self, whole: float) -> float | None:
+        """How many were found by one of something that it counted, such as those tried; ``None`` where that is nothing,
+        or where its worker is gone, which may have kept pairs before it counted what they cost.
+        """
+        return self.n_found / whole if whole and self.state is not RunState.CRASHED else None
+
     @property
     def extent(self) -> str:
         """How far a run looked that found nobody; one that was stopped used a part of its budget."""

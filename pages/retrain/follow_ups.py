@@ -32,6 +32,7 @@ from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import certification_runs, models
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.certification_phrases import Shares
+from pages.shared.runs.figures import success_rate
 
 if TYPE_CHECKING:
     from fairness_engine.pairs import Pairs
@@ -352,9 +353,7 @@ def searches_table(before: RunRecord, after: RunRecord) -> pd.DataFrame:
             "Model": [f"{meaning.symbol} {meaning.name.capitalize()}" for meaning in runs],
             "Pairs found": [wording.count(run.n_found) for run in runs.values()],
             "Individuals tried": [wording.count(run.n_tried) for run in runs.values()],
-            "Found of those tried": [
-                wording.share(run.n_found / run.n_tried) if run.n_tried else wording.DASH for run in runs.values()
-            ],
+            "Found of those tried": [success_rate(run) for run in runs.values()],
             "Rows evaluated": [wording.count(run.evaluations) for run in runs.values()],
             "Took": [wording.duration(run.seconds) for run in runs.values()],
             "State": [run_words.state_text(run) for run in runs.values()],

@@ -86,10 +86,12 @@ def search(options: argparse.Namespace) -> Outcome:
     run = run_one(assessed, config, options)
     written, unwritten = write_pairs(options, assessed, run)
     result = {**run_fields(run, assessed.store), **search_fields(assessed.store, run)}
-    text = f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%})"
+    rate = run.found_by(run.n_tried)
+    text = f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried"
+    text += "" if rate is None else f" ({rate:.2%})"
     if not run.n_tried and not run.n_found:
         text = "Nobody was tried"
-        result |= {"n_found": None, "success_rate": None, "notes": [*result["notes"], _NOBODY_TRIED]}
+        result |= {"n_found": None, "notes": [*result["notes"], _NOBODY_TRIED]}
         say(f"Note: {_NOBODY_TRIED}")
     text += f", {run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     if result["plausibility"] is not None and run.n_found:
@@ -337,7 +339,7 @@ def search_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
         "n_tried": run.n_tried,
         "n_found": run.n_found,
         "n_rejected": run.n_rejected,
-        "success_rate": run.n_found / run.n_tried if run.n_tried else 0.0,
+        "success_rate": run.found_by(run.n_tried),
         "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
         "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
         "diversity": results.get("diversity"),

@@ -63,17 +63,16 @@ def what_is_left(record: RunRecord) -> Left:
 
 
 def success_rate(record: RunRecord) -> str:
-    """Found as a share of tried; a dash before anything was tried.
+    """Found as a share of tried; a dash where it is not known.
 
     Only people drawn at random are a sample: a technique that chooses whom to try gets no interval.
     """
-    n_tried = max(record.n_tried, record.n_found)  # a run that crashed may have ended before it counted whom it tried
-    if not n_tried:
+    share = record.found_by(record.n_tried)
+    if share is None:
         return wording.DASH
     if record.config.technique != "random":
-        return wording.share(record.n_found / n_tried)
-    low, high = share_interval(record.n_found, n_tried)
-    return wording.share(record.n_found / n_tried, low, high)
+        return wording.share(share)
+    return wording.share(share, *share_interval(record.n_found, record.n_tried))
 
 
 def speed(record: RunRecord) -> str:
@@ -99,7 +98,8 @@ def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
 
 
 def _per_thousand(record: RunRecord) -> str:
-    return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH
+    found = record.found_by(record.evaluations / 1000)
+    return wording.DASH if found is None else wording.number(found)
 
 
 def split_table(split: Mapping[str, Tried]) -> pd.DataFrame:

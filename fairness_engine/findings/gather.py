@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from fairness_engine.data.schema import Schema
@@ -47,14 +47,19 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     ignored = ignored_by(review, known)
     cards: list[Finding] = []
     tried: list[Tried] = []
-    for part in _by_limits(review, known):
+    for part in _by_scope(review, known):
         more, more_tried = _read(store, review, part, ignored)
+        whose = "" if is_asked(review, part.current) else _other_scope(part.current[0])
+        if whose:
+            keys = {card.key for card in cards}
+            more = [_of_others(card, whose, keys) for card in more]
+            more_tried = [_of_others_tried(one, whose) for one in more_tried]
         more.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
         cards += more
         tried += more_tried
-    cards.sort(key=lambda card: _ORDER.index(card.subject))
+    shown = sorted(cards[:MAX_CARDS], key=lambda card: _ORDER.index(card.subject))
     return Findings(
-        tuple(cards[:MAX_CARDS]),
+        tuple(shown),
         max(0, len(cards) - MAX_CARDS),
         tuple(tried),
         missing_of(review, known),
@@ -64,19 +69,46 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     )
 
 
-def _by_limits(review: Review, known: Sorted) -> list[Sorted]:
-    """Runs of all people that the review is about, then those that kept to a part of them, part by part."""
+def _by_scope(review: Review, known: Sorted) -> list[Sorted]:
+    """Runs of what the review asks and of all people that it is about, those that kept to a part of them, part by part;
+    then those that compare other attributes than the review asks for by now.
+    """
     asked = dict(review.scope.limits) if review.scope is not None else {}
-    parts: dict[str, tuple[evidence.Evidence, ...]] = {str(sorted(asked.items())): ()}
-    for one in known.current:
-        limits = asked if RETRAIN.has(one.run.config) else one.scope.limits
-        key = str(sorted(limits.items()))
-        parts[key] = (*parts.get(key, ()), one)
+    parts: dict[str, tuple[evidence.Evidence, ...]] = {str((True, sorted(asked.items()), ())): ()}
+    for is_own in (True, False):
+        for one in known.current:
+            if is_asked(review, (one,)) is is_own:
+                limits = asked if RETRAIN.has(one.run.config) else one.scope.limits
+                protected = () if is_own else tuple(sorted(one.scope.protected))
+                key = str((is_own, sorted(limits.items()), protected))
+                parts[key] = (*parts.get(key, ()), one)
     return [replace(known, current=part) for part in parts.values()]
 
 
+def is_asked(review: Review, found: Iterable[evidence.Evidence]) -> bool:
+    """Whether runs compare the protected attributes that the review asks for; a retraining is of a model."""
+    asked = None if review.scope is None else set(review.scope.protected)
+    return asked is None or all(RETRAIN.has(one.run.config) or set(one.scope.protected) == asked for one in found)
+
+
+def _other_scope(one: evidence.Evidence) -> str:
+    return f"Of another scope ({one.protected})"
+
+
+def _of_others(card: Finding, whose: str, keys: Container[str]) -> Finding:
+    """A card of other attributes than the review asks for says so before anything else. What was decided about it stays
+    with it, but where there is one of the review's own.
+    """
+    key = f"{whose}|{card.key}" if card.key in keys else card.key
+    return replace(card, key=key, title=f"{whose}: {card.title}", sentence=f"{whose}: {card.sentence}")
+
+
+def _of_others_tried(tried: Tried, whose: str) -> Tried:
+    return replace(tried, title=f"{whose}: {tried.title}", shows=f"{whose}: {tried.shows}")
+
+
 def _read(store: RunStore, review: Review, known: Sorted, ignored: frozenset[str]) -> tuple[list[Finding], list[Tried]]:
-    """The cards of runs of the same people, and what found nothing among them."""
+    """The cards of runs of the same scope, and what found nothing by them."""
     favourable = favourable_name(review.schema)
     searches = known.of(SEARCH)
     scans = [one for one in searches if people.is_scan(one)]
@@ -163,7 +195,7 @@ def missing_of(review: Review, known: Sorted) -> tuple[Evidence, ...]:
     """What a whole assessment would look at, and nobody has: neither done nor at work."""
     wanted = _wanted(review)
     asked = review.scope.limits if review.scope is not None else {}
-    runs = [*known.active, *(one.run for one in known.current)]
+    runs = [*known.active, *(one.run for one in known.current if is_asked(review, (one,)))]
     there = {_evidence_of(run) for run in runs if run.config.scope.limits == asked}
     return tuple(one for one in wanted if one not in there)
 

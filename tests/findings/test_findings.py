@@ -151,6 +151,26 @@ def test_runs_of_a_part_of_the_people_say_so_and_stand_for_nobody_else(tmp_path:
     assert Evidence.SCAN in findings_of(store, asked).missing
 
 
+def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_answer_nothing_else(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path, "census_income_planted")
+    before = findings_of(store, review)
+    assert review.scope is not None
+    narrower = store.save_review(replace(review, scope=replace(review.scope, protected=("sex",))))
+    found = findings_of(store, narrower)
+    assert set(found.missing) == set(Evidence)
+    whose = "Of another scope (sex and race): "
+    assert [card.title for card in found.cards] == [whose + card.title for card in before.cards]
+    assert [card.key for card in found.cards] == [card.key for card in before.cards], "what was decided stays with it"
+    assert all(one.title.startswith(whose) for one in found.tried)
+    assert all(sentence.startswith(whose) for sentence in answer(found)[:-1])
+    assert "which of the data's people" in answer(found)[-1]
+    assess(store, narrower, (Evidence.SCAN,))
+    own = store.runs(review.id)[0].id
+    whom = [card for card in findings_of(store, narrower).cards if card.subject is Subject.WHOM]
+    assert whom[0].run_ids == (own,)
+    assert [card.title.startswith(whose) for card in whom] == [card.run_ids != (own,) for card in whom]
+
+
 def test_an_empty_review_has_nothing_and_misses_everything(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     assert findings_of(store, store.create_review("Empty")).is_empty

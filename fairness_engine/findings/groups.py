@@ -11,7 +11,7 @@ from fairness_engine.findings.finding import Action, Figure, Finding, Level, Pla
 from fairness_engine.groups.figures.report import FOUR_FIFTHS, Bounded, FigureVerdict, GroupRates, GroupTable
 from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.groups.rule_sets.mining import NO_RULE
-from fairness_engine.groups.rule_sets.phrases import group_text, interval_text, sentence
+from fairness_engine.groups.rule_sets.phrases import categories, group_text, interval_text, sentence
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.kinds import FIGURES, RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
@@ -104,17 +104,24 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
     scored = result.scored
     settings = RULES.settings(one.run.config)
     who = group_text(result, position)
-    people = "texts" if settings.text_column else "rows"
+    is_of_texts = bool(settings.text_column)
+    people = "texts" if is_of_texts else "rows"
     n_rows = int(scored.n_rows[position])
     score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
     joint = f"the interval holds for all {counted(len(scored), 'group')} tried together" if len(scored) > 1 else ""
     said = f"{_capital(sentence(result, position, favourable))}. "
     said += f"The difference is {interval_text(result, position)}{f'; {joint}' if joint and low != high else ''}."
-    facts = [
-        f"{count(n_rows)} of the {count(result.n_rows)} {people} are in this group ({share(n_rows / result.n_rows)})."
-    ]
+    part = f"{count(n_rows)} of the {count(result.n_rows)} {people}"
+    facts = [f"{part} are in this group ({share(n_rows / result.n_rows)})."]
+    if is_of_texts:
+        facts = [f"{part} ({share(n_rows / result.n_rows)}) hold a term of {listed(categories(result, position))}."]
     if settings.source is Source.LABELS:
         facts.append(f"Decided by the column '{settings.predictions or one.run.config.schema.label}', not by a model.")
+    elif is_of_texts:
+        facts.append(
+            f"Shares are of {count(int(scored.n_inside[position]))} texts with this one in its place, and "
+            f"{count(int(scored.n_outside[position]))} with others."
+        )
     else:
         facts.append(
             f"Shares are of {count(int(scored.n_inside[position]))} samples inside and "
@@ -257,7 +264,7 @@ def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[Gro
                 for group in table.groups
                 if (impact := group.impact) is not None and impact.value < FOUR_FIFTHS
             ]
-            shows += f" Below them, but not for certain: {listed(below, most=6)}." if below else ""
+            shows += f" Not settled: {listed(below, most=6)}, whose intervals reach above them." if below else ""
         tried.append(
             Tried(
                 "Group figures",

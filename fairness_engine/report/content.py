@@ -284,6 +284,11 @@ def _question(review: Review) -> str:
     assert review.scope is not None, "checked"
     names = listed(list(review.scope.protected), most=6)
     favourable = favourable_name(review.schema)
+    if _is_of_texts(review):
+        return (
+            f"Does the model decide texts of '{names}' otherwise when nothing but a term of identity changes, and "
+            f"do texts with some terms get {favourable} less often than with others?"
+        )
     if review.model_id is None:
         return f"Do the recorded decisions give {favourable} to some groups by {names} less often than to others?"
     *others, last = review.scope.protected

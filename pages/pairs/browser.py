@@ -96,7 +96,7 @@ def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, An
     }
     return {
         **(cases if id_name else {}),
-        "Pair": st.column_config.NumberColumn(width="small"),
+        "Pair": st.column_config.NumberColumn(width=64),
         "Change": st.column_config.TextColumn(width=wide, help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),

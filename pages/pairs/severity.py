@@ -57,9 +57,9 @@ def with_columns(frame: pd.DataFrame, severe: Sequence[SeverePerson]) -> pd.Data
     """
     frame = frame.copy()
     frame[GAP] = [one.gap for one in severe]
-    at = list(frame.columns).index(CHANGE) + 1
+    at = list(frame.columns).index(CHANGE)  # before it: a narrow list may cut words at its edge, but no number
     frame.insert(at, UNLIKE, [f"{one.variants_unlike} of {one.n_variants}" for one in severe])
-    frame.insert(at + 1, ALIKE, [one.similar_rows for one in severe])
+    frame.insert(at + 2, ALIKE, [one.similar_rows for one in severe])
     return frame
 
 

@@ -75,18 +75,18 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
     return kit.chart(
         "Attributes by how differently they count for the two",
         [*_marks(values), *_bars(difference, is_own)],
-        kit.axis(f"SHAP value: adds to the score for “{goal}”", domain=[0, 0.56], **zero),
+        kit.axis(f"SHAP value: adds to the<br>score for “{goal}”", domain=[0, 0.56], **zero),
         kit.rows(labels),
-        150 + 30 * len(labels),
+        230 + 30 * len(labels),
         xaxis2=kit.axis(
-            "Difference of score, B less A",
+            "Difference of<br>score, B less A",
             domain=[0.64, 0.96],
             nticks=4,
             range=_room_for_text(difference),
             **zero,
         ),
         uniformtext={"minsize": 11, "mode": "show"},
-        **kit.legend_above(),
+        **kit.legend_below(134),
     )
 
 
@@ -140,7 +140,7 @@ def _room_for_text(difference: FloatArray) -> list[float]:
     """The axis of the bars, with room for a number beyond each end."""
     low = min(0.0, float(difference.min()))
     high = max(0.0, float(difference.max()))
-    room = 0.3 * max(high - low, 1e-9)
+    room = 0.5 * max(high - low, 1e-9)
     return [low - room if low < 0 else 0.0, high + room if high > 0 else 0.0]
 
 

@@ -42,12 +42,12 @@ class Figure:
     @property
     def text(self) -> str:
         """With its interval: ``93.9 % (92.2-95.2)``, ``27.6 points (24.1-30.0)``, ``0.983 (0.976-0.989)``, ``27.6
-        points, exact``.
+        points, counted``.
         """
         if self.unit is Unit.SHARE and self.value < _ONE_DECIMAL:
             return wording.share(self.value, self.low, self.high)
         if self.low == self.high and self.unit is Unit.POINTS:
-            return f"{self.short}, exact"
+            return f"{self.short}, counted"
         scale, decimals = (1, 3) if self.unit is Unit.PLAIN else (100, 1)
         return f"{self.short} ({scale * self.low:.{decimals}f}-{scale * self.high:.{decimals}f})"
 

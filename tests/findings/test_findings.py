@@ -151,7 +151,9 @@ def test_runs_of_a_part_of_the_people_say_so_and_stand_for_nobody_else(tmp_path:
     assert Evidence.SCAN in findings_of(store, asked).missing
 
 
-def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_answer_nothing_else(tmp_path: Path) -> None:
+def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_answer_nothing_else(
+    tmp_path: Path,
+) -> None:
     store, review = assessed(tmp_path, "census_income_planted")
     before = findings_of(store, review)
     assert review.scope is not None

@@ -121,14 +121,20 @@ def sentence(result: RuleResult, position: int, favourable: str = "favourable") 
     return f"{group_text(result, position)}: {inside} {favourable}, {others} {outside}"
 
 
+def categories(result: RuleResult, position: int) -> list[str]:
+    """The attributes that a rule set has a rule on: of texts, the categories of its terms."""
+    rules = result.scored.rules[position].tolist()
+    return [attribute.name for attribute, rule in zip(result.attributes, rules, strict=True) if rule != NO_RULE]
+
+
 def interval_text(result: RuleResult, position: int) -> str:
     """The score with its interval, in points of a percent: ``20.2 points (18.1 to 22.4)``; an exact one is said to be
-    exact.
+    counted: it is rounded as the shares are that it is made of, and need not be the difference of what they say.
     """
     scored = result.scored
     score, low, high = (100 * float(each[position]) for each in (scored.score, scored.low, scored.high))
     if low == high:
-        return f"{score:.1f} points exactly"
+        return f"{score:.1f} points, counted"
     return f"{score:.1f} points ({low:.1f} to {high:.1f})"
 
 

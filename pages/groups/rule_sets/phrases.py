@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairness_engine.groups.results import RuleSummary
-from fairness_engine.groups.rule_sets.mining import NO_RULE
-from fairness_engine.groups.rule_sets.phrases import group_text, share_text
+from fairness_engine.groups.rule_sets.phrases import categories, group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.runs.kinds import RULES
@@ -117,11 +116,11 @@ def points(score: float) -> str:
 
 
 def score_text(result: RuleResult, position: int) -> str:
-    """The score and its interval: ``20.2 points (18.1-22.4)``, ``20.2 points, exact``."""
+    """The score and its interval: ``20.2 points (18.1-22.4)``, ``20.2 points, counted``."""
     scored = result.scored
     score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
     if low == high:
-        return f"{points(score)}, exact"
+        return f"{points(score)}, counted"
     return f"{points(score)} ({100 * low:.1f}-{100 * high:.1f})"
 
 
@@ -133,12 +132,7 @@ def rows_text(result: RuleResult, position: int) -> str:
     text = f"{wording.counted(n, noun_of(result))} ({wording.share(n / result.n_rows)})"
     if not is_of_texts(result):
         return text
-    categories = [
-        attribute.name
-        for attribute, rule in zip(result.attributes, result.scored.rules[position].tolist(), strict=True)
-        if rule != NO_RULE
-    ]
-    return f"{text} with a term of {' and of '.join(categories)}"
+    return f"{text} with a term of {' and of '.join(categories(result, position))}"
 
 
 def method(run: RunRecord, result: RuleResult, counts: RuleSummary | None) -> str:

@@ -17,7 +17,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError, StoreAwayError
 from pages.shared import tables
-from pages.shared.app import closed, navigation, presenting, session, turns, wording
+from pages.shared.app import closed, navigation, presenting, session, theme, turns, wording
 from pages.shared.charts import kit
 from pages.shared.members import sign_in
 
@@ -99,12 +99,17 @@ STYLE = """
 [data-testid="stLayoutWrapper"]:has(> .st-key-tour) {order: 9; position: sticky; bottom: 0.5rem; z-index: 20;}
 .st-key-tour {background: light-dark(#E6F0F7, #1B2A36); padding: 0.6rem 1rem;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
-[data-testid="stPopover"] button[aria-expanded="true"] {color: light-dark(#003A5C, #D6ECFA) !important;}
+[data-testid="stPopover"] button[aria-expanded="true"]:not([kind="primary"]) {color: light-dark(#003A5C, #D6ECFA) !important;}
 .js-plotly-plot .modebar {top: 1.75rem !important; right: 0.4rem !important;}
 .js-plotly-plot .modebar-group {padding-left: 0 !important;}
 .evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}
 </style>
 """
+
+
+def scheme() -> str:
+    """Which colours are the reader's in what Streamlit draws beside the app: popovers, dialogs."""
+    return f"<style>:root {{color-scheme: {'dark' if theme.is_dark() else 'light'};}}</style>"
 
 
 def wrapping(name: str, *, is_wide: bool = False) -> DeltaGenerator:

@@ -195,7 +195,8 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
     if plan.is_counted:
         total += expected_seconds(n_rows_to_count(domain), rows_per_second) or 0.0
     at_once = min(max_at_work(), max(1, plan.n_runs))
-    return f"About {wording.duration(max(1.0, total / at_once))} with this model."
+    about = "All of it takes about" if plan.n_runs > 1 else "About"
+    return f"{about} {wording.duration(max(1.0, total / at_once))} with this model."
 
 
 def cluster_text(plan: Plan, rows_per_second: float | None) -> str:

@@ -162,8 +162,8 @@ def test_the_planted_group_stands_on_top(open_app: OpenApp, grouped: Grouped) ->
     assert PLANTED in first
     assert "▼ harmed" in first
     assert "<b>21.3 %</b> favourable, everyone else <b>53.0 %</b>" in first
-    assert "31.7 points, exact" in first
-    assert "This is the largest difference: 31.7 points, exact." in html_of(app)
+    assert "31.7 points, counted" in first
+    assert "This is the largest difference: 31.7 points, counted." in html_of(app)
     text = said.text_of(app)
     assert "766 rule sets of at least 5 % of the 4\u202f000 rows" in text
     assert "Exact: all 64\u202f000 neighbours of the rows were evaluated" in text

@@ -567,7 +567,7 @@ def test_the_dumbbells_show_what_their_table_says() -> None:
         (Figure(0.00041, 0.0002, 0.0008), "0.041 % (0.020-0.080)"),
         (Figure(0.0, 0.0, 0.0038), "below 0.38 %"),
         (Figure(0.276, 0.241, 0.3, Unit.POINTS), "27.6 points (24.1-30.0)"),
-        (Figure(0.276, 0.276, 0.276, Unit.POINTS), "27.6 points, exact"),
+        (Figure(0.276, 0.276, 0.276, Unit.POINTS), "27.6 points, counted"),
         (Figure(0.9834, 0.976, 0.9886, Unit.PLAIN), "0.983 (0.976-0.989)"),
     ],
 )

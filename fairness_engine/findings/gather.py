@@ -22,11 +22,13 @@ from fairness_engine.findings.finding import (
 )
 from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
 from fairness_engine.oracle.cohorts import rules_of_limits
+from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.results import Retrained
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, PROXIES, RETRAIN, RULES, SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
-from fairness_engine.store.records import Review, RunRecord
+from fairness_engine.store.records import Review, RunRecord, VersionState
 from fairness_engine.store.store import RunStore
-from fairness_engine.telling.wording import share
+from fairness_engine.telling.wording import listed, share
 
 _ORDER = list(Subject)
 _CLAIMS = {"yes", "no", "true", "false", "0", "1"}
@@ -220,32 +222,50 @@ def _evidence_of(run: RunRecord) -> Evidence | None:
 
 
 def _retrained_cards(store: RunStore, known: Sorted) -> list[Finding]:
-    """The newest retraining that made a model."""
+    """Of the retrained models that wait for a decision, the one with the lowest share; where none is newer than the
+    one that was kept, that one.
+    """
+    waiting: list[tuple[float, evidence.Evidence, Retrained]] = []
     for one in known.of(RETRAIN):
         found = one.results.retrained
         after, before = one.results.after, one.results.before
-        if found is None or not found.has_model or after is None or before is None:
-            continue
         version = store.version(one.run.id)
-        state = "kept" if version is not None and version.state.value == "kept" else "waits for a decision"
-        change = one.results.changes
-        figure = None
-        if change is not None:
-            figure = Figure(after.data.share, after.data.low, after.data.high)
-        said = f"{found.why} Of held-out people {share(after.data.share, after.data.low, after.data.high)} are decided "
-        said += f"otherwise, {share(before.data.share, before.data.low, before.data.high)} before."
-        return [
-            Finding(
-                key=f"retrained|{one.run.id}",
-                subject=Subject.RETRAINED,
-                level=Level.ESTIMATED,
-                title=f"A retrained model ({found.verdict.value}) {state}",
-                sentence=said,
-                n=after.data.n,
-                population="held-out people of the data",
-                run_ids=(one.run.id,),
-                action=Action(Place.RETRAIN, one.run.id, "See what it came to"),
-                figure=figure,
-            )
-        ]
-    return []
+        state = VersionState.NEW if version is None else version.state
+        if found is None or not found.has_model or after is None or before is None or state is VersionState.DISCARDED:
+            continue
+        if state is VersionState.KEPT:
+            if not waiting:
+                return [_retrained_card(one, found, "kept", [])]
+            break
+        waiting.append((after.data.share, one, found))
+    waiting.sort(key=lambda each: each[0])
+    if not waiting:
+        return []
+    others = [f"{_strategy_title(one)} ({share(part)})" for part, one, _ in waiting[1:]]
+    return [_retrained_card(waiting[0][1], waiting[0][2], "waits for a decision", others)]
+
+
+def _strategy_title(one: evidence.Evidence) -> str:
+    return STRATEGIES[RETRAIN.settings(one.run.config).strategy].title
+
+
+def _retrained_card(one: evidence.Evidence, found: Retrained, state: str, others: list[str]) -> Finding:
+    after, before = one.results.after, one.results.before
+    assert after is not None, "chosen by it"
+    assert before is not None, "chosen by it"
+    now, then = after.data, before.data
+    said = f"{found.why} Of held-out people {share(now.share, now.low, now.high)} are decided otherwise, "
+    said += f"{share(then.share, then.low, then.high)} before."
+    return Finding(
+        key=f"retrained|{one.run.id}",
+        subject=Subject.RETRAINED,
+        level=Level.ESTIMATED,
+        title=f"The model retrained by {_strategy_title(one)} ({found.verdict.value}) {state}",
+        sentence=said,
+        n=now.n,
+        population="held-out people of the data",
+        run_ids=(one.run.id,),
+        action=Action(Place.RETRAIN, one.run.id, "See what it came to"),
+        figure=None if one.results.changes is None else Figure(now.share, now.low, now.high),
+        facts=(f"Others that wait, and their shares: {listed(others, most=6)}.",) if others else (),
+    )

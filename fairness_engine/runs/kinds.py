@@ -345,7 +345,7 @@ PROXIES = RunKind(
     loops=(),
     compares_variants=False,
     needs_model=lambda settings: settings.source is Source.MODEL,
-    spent=lambda run, _: _limited(run.n_tried, _n_looks(run.config), ("column", "columns")),
+    spent=lambda run, _: _limited(run.n_tried, _n_looks(run.config), ("look", "looks")),
     cancel_seconds=10.0,  # what is fitted is fitted to its end, and the attributes that are done come after it
 )
 RETRAIN = RunKind(

@@ -74,7 +74,7 @@ def _column_config(*, has_people: bool) -> dict[str, Any]:
     if has_people:  # all of it within the width of a projector
         widths = {"Review": 150, _WHOSE: 215, "Data": 85, "Model": 95, "Last run": 90, "State": 90}
         return {name: text(width=width) for name, width in widths.items()} | {
-            "Pairs": text(width=65, help="Found by the run of the review that found most."),
+            "Pairs": text(width=65, help="Of the run that found most, of any model of the review."),
             "Changed": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", width=145),
         }
     return {
@@ -83,7 +83,7 @@ def _column_config(*, has_people: bool) -> dict[str, Any]:
         "Model": text(width=140),
         "Last run": text(width=105),
         "State": text(width=100),
-        "Pairs": text(width=85, help="Found by the run of the review that found most."),
+        "Pairs": text(width=85, help="Of the run that found most, of any model of the review."),
         "Changed": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", width=145),
     }
 

@@ -10,7 +10,9 @@ import pytest
 
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.table import read_table
+from fairness_engine.findings import gather
 from fairness_engine.findings.evidence import Evidence as Judged
+from fairness_engine.findings.evidence import Sorted
 from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
 from fairness_engine.findings.people import tried_by
@@ -20,9 +22,12 @@ from fairness_engine.findings.summary import answer
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.runs import kinds
+from fairness_engine.runs.adoption import discard_version
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.wording import share
 from findings_cases import assess, assessed, review_of, without_model
+from retrained_runs import retrained_runs
 from run_cases import config_of, run_of
 
 PLANTED = {
@@ -299,3 +304,30 @@ def test_rates_alone_are_no_look_for_people(tmp_path: Path) -> None:
     assert answer(findings_of(store, review))[0] == "Nobody has looked for people who are decided otherwise."
     review = assess(store, review, (Evidence.SCAN,))
     assert answer(findings_of(store, review))[0] == "Nobody was found who is decided otherwise, in 1 look that ended."
+
+
+# --- retrained models ---------------------------------------------------------------------------
+
+
+def test_of_retrained_models_that_wait_the_best_is_told_by_name_and_of_discarded_ones_none(tmp_path: Path) -> None:
+    made = retrained_runs(tmp_path)
+    store = RunStore(tmp_path)
+    runs = store.runs(made.review.id)
+    (card,) = [card for card in findings_of(store, made.review).cards if card.subject is Subject.RETRAINED]
+    assert card.title == "The model retrained by All variants (improved) waits for a decision"
+    assert (card.run_ids, card.facts) == ((made.variants.id,), ())
+    results = kinds.results_of(store, made.variants.id)
+    assert results.after is not None
+    assert card.figure is not None
+    assert card.figure.value == results.after.data.share
+    settings = {**made.variants.config.settings, "strategy": "majority"}
+    other = replace(made.variants, config=replace(made.variants.config, settings=settings))
+    assert results.before is not None
+    worse = replace(results, after=replace(results.after, data=results.before.data))
+    told = gather._retrained_cards(store, Sorted((Judged(other, worse), Judged(made.variants, results)), (), (), ()))
+    assert [card.run_ids for card in told] == [(made.variants.id,)]
+    assert told[0].facts == (
+        f"Others that wait, and their shares: Majority labels ({share(results.before.data.share)}).",
+    )
+    discard_version(store, made.review.id, made.variants.id)
+    assert not [card for card in findings_of(store, made.review, runs).cards if card.subject is Subject.RETRAINED]

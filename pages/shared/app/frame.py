@@ -99,7 +99,8 @@ STYLE = """
 [data-testid="stLayoutWrapper"]:has(> .st-key-tour) {order: 9; position: sticky; bottom: 0.5rem; z-index: 20;}
 .st-key-tour {background: light-dark(#E6F0F7, #1B2A36); padding: 0.6rem 1rem;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
-[data-testid="stPopover"] button[aria-expanded="true"]:not([kind="primary"]) {color: light-dark(#003A5C, #D6ECFA) !important;}
+[data-testid="stPopover"] button[aria-expanded="true"]:not([kind="primary"])
+  {color: light-dark(#003A5C, #D6ECFA) !important;}
 .js-plotly-plot .modebar {top: 1.75rem !important; right: 0.4rem !important;}
 .js-plotly-plot .modebar-group {padding-left: 0 !important;}
 .evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}

@@ -133,8 +133,11 @@ def _rules_so_far(record: RunRecord) -> str:
 def _proxies_so_far(record: RunRecord) -> str:
     if not record.n_tried:
         return ""
-    looked_at = wording.counted(record.n_tried, "column")
-    return f"{looked_at} looked at, {wording.count(record.n_found)} of them tell a protected attribute."
+    pairs = wording.counted(record.n_tried, "pair")
+    return (
+        f"{pairs} of a column and a protected attribute looked at; in {wording.count(record.n_found)} the column tells "
+        "the attribute."
+    )
 
 
 def _retrain_kept(record: RunRecord) -> str:

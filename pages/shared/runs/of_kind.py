@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.runs.kinds import RETRAIN
 from pages.shared.app import navigation, session, wording
 from pages.shared.runs import models, phrases
 
@@ -24,12 +25,14 @@ def runs_of(review: Review, kind: RunKind[Any]) -> list[RunRecord]:
 
 def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
     """The run of the address when it is among these, else the newest of the review's model and scope, of its model, or
-    of all.
+    of all; one that was made to measure a retraining where there is no other.
     """
     asked = session.open_run_id()
     of_model = [run for run in runs if run.config.model_id in ("", review.model_id)]
     of_scope = [run for run in of_model if run.config.scope == review.scope]
-    return next((run for run in runs if run.id == asked), next(iter(of_scope or of_model or runs), None))
+    retrainings = {run.id for run in session.runs(review.id) if RETRAIN.has(run.config)}
+    own = [run for run in of_scope if run.config.comparison not in retrainings]
+    return next((run for run in runs if run.id == asked), next(iter(own or of_scope or of_model or runs), None))
 
 
 def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: navigation.Place, label: str) -> None:

@@ -236,7 +236,11 @@ def test_proxies_end_in_their_own_words(
     ended = replace(record, config=proxies, **changes)
     assert phrases.run_title(proxies) == "Proxies"
     assert phrases.ending(ended) == expected
-    said = "16 columns looked at, 3 of them tell a protected attribute." if ended.n_tried == 16 else None
+    said = (
+        "16 pairs of a column and a protected attribute looked at; in 3 the column tells the attribute."
+        if ended.n_tried == 16
+        else None
+    )
     assert said in (None, view_of(proxies).so_far(ended))
 
 

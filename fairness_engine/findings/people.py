@@ -190,7 +190,11 @@ def _people_card(same: list[Evidence]) -> Finding:
         f"{name} found {counted(run.n_found, 'person', 'people')} whose decision changes when {best.nothing_but} "
         f"changes, among {count(run.n_tried)} tried. Every pair was passed through the model again"
     )
-    sentence += "." if is_scan(best) else "; the search chose whom to try, so this is no share."
+    sentence += (
+        "; people who are alike in everything else are one here."
+        if is_scan(best)
+        else "; the search chose whom to try, so this is no share."
+    )
     facts = [*_plausible_fact(best), *_severe_fact(best)]
     if len(same) > 1:
         others = listed([f"{technique_title(one)} ({count(one.run.n_found)})" for one in same[1:]], most=5)

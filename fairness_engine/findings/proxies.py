@@ -78,16 +78,21 @@ def _tells(column: ColumnTells, measure: Measure) -> str:
     return f"{column.column} alone {_NAMES[measure]} {tells.value:.2f} ({tells.low:.2f} to {tells.high:.2f})"
 
 
+def _signed(change: float) -> str:
+    """In points, with a real sign."""
+    return f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
 def _difference(told: AttributeProxies, each: GroupDifference) -> str:
-    """``Female against Male: -27.6 points favourable, and -3.1 (-5.0 to -1.2) among people alike in all else.``"""
+    """``Female against Male: −27.6 points favourable, and −3.1 (−5.0 to −1.2) among people alike in all else.``"""
     raw = each.raw
     group = f"{told.protected} {each.group}" if each.group[:1].isdigit() else each.group
-    text = f"{group} against {each.reference}: {100 * raw.value:+.1f} points ({100 * raw.low:+.1f} to "
-    text += f"{100 * raw.high:+.1f}) in the favourable outcome"
+    text = f"{group} against {each.reference}: {_signed(raw.value)} points ({_signed(raw.low)} to "
+    text += f"{_signed(raw.high)}) in the favourable outcome"
     if each.held is None:
         return f"{text}; what is left among people alike in all else is not told: {each.why}"
     held = each.held
-    left = f"{100 * held.value:+.1f} ({100 * held.low:+.1f} to {100 * held.high:+.1f})"
+    left = f"{_signed(held.value)} ({_signed(held.low)} to {_signed(held.high)})"
     return f"{text}; {left} among people alike in all other columns."
 
 

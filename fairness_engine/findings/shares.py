@@ -60,8 +60,10 @@ def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
     facts = []
     plausible = one.results.plausible_share
     if plausible is not None and plausible.n:
+        part = f" of the {count(found.n)}" if plausible.n < found.n else ""
         facts.append(
-            f"With two people who could exist: {_text(plausible)}, {count(plausible.n_hits)} of {count(plausible.n)}."
+            f"With two people who could exist: {_text(plausible)}, {count(plausible.n_hits)} of "
+            f"{count(plausible.n)} looked at for that{part}."
         )
     card = _card(
         one, f"share|{distribution}", Figure(found.share, found.low, found.high), found.n, said, facts, distribution
@@ -123,7 +125,10 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
         plausible = found.plausible
         facts = []
         if plausible is not None and plausible.n:
-            facts.append(f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)}.")
+            facts.append(
+                f"With two people who could exist: {count(plausible.n_hits)} of {count(plausible.n)} of them looked "
+                "at for that."
+            )
         cards[one.scope.changing] = Finding(
             key=f"{COUNT_KEY}{','.join(one.scope.changing)}",
             subject=Subject.PROOF,

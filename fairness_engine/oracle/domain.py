@@ -116,6 +116,11 @@ class Scope:
         Raises:
             SettingError: everybody would be decided alike, or no two scores be told apart, by the setting alone.
         """
+        if output is Output.LABEL and self.threshold not in (None, output.middle):
+            raise SettingError(
+                f"The model gives decisions and no scores, which no threshold can move, got {self.threshold:g}: leave "
+                "the decision threshold out, or use a model that gives probabilities."
+            )
         if output is Output.LOGIT:
             return
         if self.threshold is not None and not 0 <= self.threshold <= 1:

@@ -189,8 +189,8 @@ class _Judge:
         if better:
             advice.append(self._on_better(better, area))
         elif area < 0.5 - _NEAR_GUESSING * error:
-            better = {"positive": self.other}
-            advice.append(self._on_inverted(facts))
+            better, said = self._on_inverted(facts, ways)
+            advice.append(said)
         elif area < 0.5 + _NEAR_GUESSING * error:
             advice.append(
                 f"The model tells the outcomes apart no better than guessing (AUC {area:.2f}): check the order and the "
@@ -201,6 +201,12 @@ class _Judge:
                 f"The model reaches AUC {area:.2f}, a plain linear fit to the same columns {reference:.2f} on rows "
                 "that it did not see: a model that is read rightly is seldom so much weaker. Check the order and the "
                 "scaling of its inputs, or bring known answers."
+            )
+        elif facts["accuracy"] < 0.5 - _NEAR_GUESSING * 0.5 / math.sqrt(len(self.labels)):
+            advice.append(
+                f"The model is right on {100 * facts['accuracy']:.0f} % of the rows only, though its scores tell the "
+                f"outcomes apart (AUC {area:.2f}): check which outcome its class 1 is, the decision threshold, and the "
+                "order and the scaling of its inputs, or bring known answers."
             )
         if not advice:
             advice += [*self._on_exchanged(is_positive), *self._on_guesses()]
@@ -261,15 +267,29 @@ class _Judge:
             )
         return ()
 
-    def _on_inverted(self, facts: Mapping[str, Any]) -> str:
+    def _on_inverted(self, facts: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+        """How to read scores that are higher where the other outcome is, and what to say of it: in another order, where
+        one fits as well without the outcomes exchanged; never so that it is right less often.
+        """
         taken = cut(str(self.positive), 30)
         other = cut(self.other, 30)
+        upright = next((way for way in ways if way["auc"] >= facts["auc_reversed"]), None)
+        if upright is not None:
+            return dict(upright), self._on_better(upright, facts["auc"])
+        if self.positive_by is not KnownBy.FILE and facts["accuracy_reversed"] < facts["accuracy"]:
+            return {}, (
+                f"The scores are higher where the outcome is '{other}' than where it is '{taken}' (AUC "
+                f"{facts['auc']:.2f}), yet decisions taken so would be right on {100 * facts['accuracy_reversed']:.0f} "
+                f"% of the rows instead of {100 * facts['accuracy']:.0f} %: check the order and the scaling of its "
+                "inputs, or bring known answers."
+            )
+        better = {"positive": self.other}
         if self.positive_by is KnownBy.FILE:
-            return (
+            return better, (
                 f"The model's file says that class 1 is '{taken}', but its score for it is lower where the "
                 f"label says so (AUC {facts['auc']:.2f}): check that the label is the one that the model predicts."
             )
-        return (
+        return better, (
             f"Class 1 is taken for '{taken}', which fits the labels badly (AUC {facts['auc']:.2f}, accuracy "
             f"{100 * facts['accuracy']:.0f} %); as '{other}' it would be AUC {facts['auc_reversed']:.2f}, "
             f"accuracy {100 * facts['accuracy_reversed']:.0f} %. Say that the model's score is that of '{other}' "
@@ -304,6 +324,8 @@ class _Judge:
         """
         if self.model.reread is None or (self.is_brief and self.is_slow):
             return (), {}
+        if self.model.predictor.output is Output.LABEL:
+            return (), {}  # other ways are tried by scores, which tell more than decisions
         present = self.scores[:, 0]
         is_free = self.positive_by is KnownBy.NOBODY
         tried = []
@@ -317,10 +339,7 @@ class _Judge:
             if time.process_time() > self.ends:
                 break
         tried.sort(key=lambda each: -each[0])
-        shown = tuple(
-            {"order": way.order, "scaling": way.scaling, "auc": area, "layout": way.schema.layout.to_json()}
-            for _, area, way, _ in tried[:_N_SHOWN]
-        )
+        shown = tuple({**_as_better(way), "auc": area} for _, area, way, _ in tried[:_N_SHOWN])
         if not tried:
             return shown, {}
         _, area, way, scores = tried[0]

@@ -10,29 +10,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from fairness_engine.data.schema import Column, Kind
+
+_TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
+"""What pandas takes for truth values."""
+_OTHER_COLUMNS = ("ColumnTransformer", "FeatureUnion")
+"""What gives columns in another order, or others, than it takes."""
 
 
 def known_categories(estimator: Any) -> dict[str, list[Any]]:
-    """The categories that the encoders of a pipeline were fitted on, by the name of the column."""
-    found: dict[str, list[Any]] = {}
-    for name, encoder in _encoders(estimator):
-        for columns, values in zip(name, encoder.categories_, strict=False):
-            found.setdefault(str(columns), list(values))
-    return found
+    """The categories that the encoders of an estimator were fitted on, by the name of the column; those of all its
+    members together.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for names, encoder in _encoders(estimator, [], set()):
+        for column, values in zip(names, encoder.categories_, strict=True):
+            own = found.setdefault(column, {})
+            for value in values:
+                own.setdefault(repr(value), value)
+    return {column: list(values.values()) for column, values in found.items()}
 
 
 def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[str]]:
     """What to pass for each category of a column, and which categories the model does not know.
 
     Args:
-        known: the categories that the model was trained on; ``None`` when it does not say.
+        known: the categories that the model was trained on; ``None`` when it does not say: then truth values are passed
+            as such, which pandas makes of them.
 
     Returns:
         values parallel to ``column.codes``, and the labels of unknown categories.
     """
-    if column.kind is not Kind.CATEGORICAL or known is None:
+    if column.kind is not Kind.CATEGORICAL:
         return list(column.codes), []
+    if known is None:
+        are_truths = {normal(code) for code in column.codes} <= set(_TRUTHS.values())
+        return [normal(code) == "True" for code in column.codes] if are_truths else list(column.codes), []
     own = {normal(value): value for value in known}
     values = [own.get(normal(code), code) for code in column.codes]
     missing = [label for code, label in zip(column.codes, column.labels, strict=True) if normal(code) not in own]
@@ -40,37 +55,60 @@ def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[
 
 
 def normal(value: Any) -> str:
-    """A category or outcome without blanks around it, and a number in one spelling: ``1``, ``1.0`` and `` 1`` are
-    equal.
+    """A category or outcome without blanks around it, and a number or a truth value in one spelling: ``1``, ``1.0`` and
+    `` 1`` are equal, and ``true``, ``TRUE`` and what Python says of it.
     """
     text = str(value).strip()
     try:
         number = float(text)
     except ValueError:
-        return text
+        return _TRUTHS.get(text, text)
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def _encoders(estimator: Any) -> Iterator[tuple[list[str], Any]]:
-    """``(column names, fitted encoder)`` of everything in a pipeline that has categories of named columns."""
-    for _, step in getattr(estimator, "steps", ()):
-        if type(step).__name__ == "ColumnTransformer":
-            for _, transformer, columns in step.transformers_:
-                names = _names(step, columns)
-                for part in [transformer, *(inner for _, inner in getattr(transformer, "steps", ()))]:
-                    if hasattr(part, "categories_"):
-                        yield names, part
-        elif hasattr(step, "categories_") and hasattr(step, "feature_names_in_"):
-            yield [str(name) for name in step.feature_names_in_], step
-    for member in getattr(estimator, "estimators_", ()) if type(estimator).__name__ == "VotingClassifier" else ():
-        yield from _encoders(member)
+def _encoders(part: Any, names: list[str], seen: set[int]) -> Iterator[tuple[list[str], Any]]:
+    """``(column names, fitted encoder)`` of everything in an estimator, however deep, that has categories of named
+    columns.
+
+    Args:
+        part: the estimator, or something in it.
+        names: of the columns that it is given; empty where they are not known.
+        seen: what was looked at.
+    """
+    if isinstance(part, list | tuple):
+        for one in part:
+            yield from _encoders(one, names, seen)
+        return
+    is_part = hasattr(part, "get_params") or type(part).__module__.startswith("sklearn.")
+    if not is_part or not hasattr(part, "__dict__") or id(part) in seen:
+        return
+    seen.add(id(part))
+    own = [str(name) for name in getattr(part, "feature_names_in_", names)]
+    kind = type(part).__name__
+    if hasattr(part, "categories_"):
+        if len(own) == len(part.categories_):
+            yield own, part
+    elif kind == "ColumnTransformer":
+        for _, transformer, columns in getattr(part, "transformers_", ()):
+            yield from _encoders(transformer, _names(own, columns), seen)
+    elif hasattr(part, "steps"):
+        for _, step in part.steps:
+            yield from _encoders(step, own, seen)
+            own = [] if type(step).__name__ in _OTHER_COLUMNS else own
+    else:
+        for value in vars(part).values():
+            yield from _encoders(value, own, seen)
 
 
-def _names(step: Any, columns: Any) -> list[str]:
+def _names(known: list[str], columns: Any) -> list[str]:
     """The names of the columns that a part of a ``ColumnTransformer`` takes."""
-    known = [str(name) for name in getattr(step, "feature_names_in_", ())]
     if isinstance(columns, str):
         return [columns]
     if isinstance(columns, slice):
         return known[columns] if not isinstance(columns.start, str) else []
-    return [known[c] if isinstance(c, int) and not isinstance(c, bool) and c < len(known) else str(c) for c in columns]
+    if callable(columns):
+        return []
+    taken = list(columns)
+    if taken and all(isinstance(each, bool | np.bool_) for each in taken):
+        return [name for name, is_taken in zip(known, taken, strict=False) if is_taken]
+    return [known[each] if isinstance(each, int | np.integer) and each < len(known) else str(each) for each in taken]

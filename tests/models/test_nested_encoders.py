@@ -1,0 +1,112 @@
+"""Categories as the model spells them, however deep in it the encoder lies: truth values, blanks, Parquet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import evenhand
+from fairness_engine.models.inputs.spelling import known_categories
+
+N_ROWS = 600
+COLUMNS = ["income", "gender", "smoker", "dept"]
+
+
+def frame() -> pd.DataFrame:
+    """People whose smoking decides much, and whose gender some."""
+    rng = np.random.default_rng(9)
+    people = pd.DataFrame(
+        {
+            "income": rng.normal(50, 10, N_ROWS).round(1),
+            "gender": rng.choice([" m", " f"], N_ROWS),
+            "smoker": rng.choice([True, False], N_ROWS),
+            "dept": rng.choice(["HR", "IT", "Ops"], N_ROWS),
+        }
+    )
+    sums = (people.income - 50) / 8 + 1.2 * people.smoker - 0.8 * (people.gender == " f")
+    people["hired"] = np.where(sums + rng.normal(0, 0.4, N_ROWS) > 0, "yes", "no")
+    return people
+
+
+def columns() -> ColumnTransformer:
+    labels = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    return ColumnTransformer([("labels", labels, ["gender", "smoker", "dept"]), ("n", StandardScaler(), ["income"])])
+
+
+def plain() -> Pipeline:
+    return make_pipeline(columns(), LogisticRegression())
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "plain": plain,
+    "calibrated": lambda: CalibratedClassifierCV(plain(), cv=3),
+    "threshold": lambda: FixedThresholdClassifier(plain(), threshold=0.4, pos_label="yes"),
+    "stacked": lambda: StackingClassifier([("a", plain()), ("b", plain())], final_estimator=LogisticRegression()),
+    "voting on calibrated": lambda: VotingClassifier(
+        [("a", CalibratedClassifierCV(plain(), cv=2)), ("b", plain())], voting="soft"
+    ),
+    "a pipeline in a pipeline": lambda: make_pipeline(make_pipeline(columns()), LogisticRegression()),
+    "columns in columns": lambda: make_pipeline(
+        ColumnTransformer([("inner", columns(), COLUMNS)]), LogisticRegression()
+    ),
+    "truth values passed on": lambda: make_pipeline(
+        ColumnTransformer([("t", "passthrough", ["smoker", "income"]), ("g", OneHotEncoder(), ["gender", "dept"])]),
+        LogisticRegression(),
+    ),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("name", MODELS)
+def test_decisions_are_the_models_own(name: str, suffix: str, tmp_path: Path) -> None:
+    people = frame()
+    inputs = people[COLUMNS]
+    model = MODELS[name]().fit(inputs, people["hired"])
+    skops.io.dump(model, tmp_path / "m.skops")
+    file = tmp_path / f"people{suffix}"
+    people.to_csv(file, index=False) if suffix == ".csv" else people.to_parquet(file)
+    data = evenhand.read_data(file, label="hired", favourable="yes")
+    for protected, values in (("smoker", [True, False]), ("gender", [" m", " f"])):
+        decided = np.stack([model.predict(inputs.assign(**{protected: value})) for value in values])
+        truth = int((decided[0] != decided[1]).sum())
+        assert truth > 0
+        found = evenhand.Review(data, tmp_path / "m.skops", protected=protected).estimate(distribution="data")
+        assert (found.n, found.n_hits) == (N_ROWS, truth), protected
+
+
+def test_categories_of_all_members_are_known_together_and_none_by_a_wrong_name() -> None:
+    people = frame()
+    calibrated = CalibratedClassifierCV(plain(), cv=3).fit(people[COLUMNS], people["hired"])
+    known = known_categories(calibrated)
+    assert {name: sorted(map(str, values)) for name, values in known.items()} == {
+        "gender": [" f", " m"],
+        "smoker": ["False", "True"],
+        "dept": ["HR", "IT", "Ops"],
+    }
+    reordered = make_pipeline(
+        ColumnTransformer([("b", "passthrough", ["dept"]), ("a", "passthrough", ["gender"])]),
+        OneHotEncoder(),
+        LogisticRegression(),
+    ).fit(people[["gender", "dept"]], people["hired"])
+    assert known_categories(reordered) == {}, "what it encodes comes in another order than its inputs"
+    of_arrays = BaggingClassifier(LogisticRegression()).fit(people[["income"]], people["hired"])
+    assert known_categories(of_arrays) == {}
+    by_place = ColumnTransformer([("e", OneHotEncoder(), np.array([False, True, False, True]))])
+    found = known_categories(make_pipeline(by_place, LogisticRegression()).fit(people[COLUMNS], people["hired"]))
+    assert set(found) == {"gender", "dept"}
+    assert not any(isinstance(value, float) and math.isnan(value) for value in known["dept"])

@@ -185,7 +185,7 @@ def figure_cards(runs: list[Evidence], favourable: str, ignored: frozenset[str])
             cards.setdefault((table.attributes, _source(one)), _figure_card(one, table, favourable))
         rest = [table for table in figures.read().tables if table not in claims]
         if not claims or len(rest) < len(figures.read().tables):
-            tried += _unflagged(one, rest, [table for table in flagged if table not in claims])
+            tried += _unflagged(one, figures.read().n_rows, rest, [table for table in flagged if table not in claims])
     return list(cards.values()), tried
 
 
@@ -247,7 +247,7 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
     )
 
 
-def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[GroupTable]) -> list[Tried]:
+def _unflagged(one: Evidence, n_rows: int, tables: list[GroupTable], through_others: list[GroupTable]) -> list[Tried]:
     tried = []
     quiet = [table for table in tables if table not in through_others]
     if quiet:
@@ -268,7 +268,7 @@ def _unflagged(one: Evidence, tables: list[GroupTable], through_others: list[Gro
         tried.append(
             Tried(
                 "Group figures",
-                f"Groups by {names}, {counted(one.run.n_tried, 'row')}.",
+                f"Groups by {names}, {counted(n_rows, 'row')}.",
                 shows,
                 "That groups are treated alike: small groups settle nothing, and a rate says nothing of individuals.",
                 (one.run.id,),

@@ -101,6 +101,7 @@ def read_apart(
     Raises:
         DataError: the file is no table that can be used, or takes too much memory or time to read.
     """
+    path = path.absolute()  # that process has a working folder of its own
     with _places:
         process = _Reader(workspace, [path], None)
         try:

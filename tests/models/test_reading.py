@@ -18,9 +18,9 @@ from fairness_engine.data.schema import Layout, Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, FitError, SchemaError
 from fairness_engine.models.encoders.encoders import CodesEncoder
-from fairness_engine.models.fit.input_ways import ways_of
+from fairness_engine.models.fit.input_ways import PLAIN, ways_of
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
-from fairness_engine.models.fit.reading import assess_reading
+from fairness_engine.models.fit.reading import _Judge, assess_reading
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.models.fit.report import assess_fit
 from fairness_engine.models.model import Model
@@ -102,6 +102,37 @@ def test_a_score_of_the_other_outcome_is_said_and_exchanged(
     right = model.decide(model.scores(dataset.rows)) == dataset.labels
     assert right.mean() > 0.7
     assert read(path, table, mended).state is State.PLAUSIBLE
+
+
+def test_no_model_is_read_upside_down_where_another_order_fits_as_well_or_it_would_be_right_less_often(
+    table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    model, dataset = opened(
+        Net(make_dataset(table, schema), "the schema's").write(tmp_path / "net.nnet"), table, schema
+    )
+    judge = _Judge(model, dataset, 1e6, np.random.default_rng(0), is_brief=True)
+    facts = {"auc": 0.11, "auc_reversed": 0.89, "accuracy": 0.66, "accuracy_reversed": 0.34}
+    way = {"order": "numbers first", "scaling": PLAIN, "auc": 0.91, "layout": {}, "model_input": "one-hot"}
+    better, said = judge._on_inverted(facts, [way, {**way, "auc": 0.3}])
+    assert better == way
+    assert said.startswith("With its inputs numbers first the model would fit the labels far better: AUC 0.91")
+    better, said = judge._on_inverted(facts, [{**way, "auc": 0.88}])
+    assert better == {}
+    assert "would be right on 34 % of the rows instead of 66 %: check the order" in said
+    better, _ = judge._on_inverted({**facts, "accuracy": 0.2, "accuracy_reversed": 0.8}, [])
+    assert better == {"positive": "ja"}
+
+
+def test_a_model_that_is_mostly_wrong_is_not_plausible_however_well_its_scores_rank(
+    table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    said = replace(schema, positive="ja")
+    model, dataset = opened(Net(make_dataset(table, said), "the schema's").write(tmp_path / "net.nnet"), table, said)
+    assert assess_reading(model, dataset, 1e6, np.random.default_rng(0)).state is State.PLAUSIBLE
+    everybody = replace(model, threshold=-1e9 if dataset.labels is not None and dataset.labels.mean() < 0.5 else 1e9)
+    found = assess_reading(everybody, dataset, 1e6, np.random.default_rng(0))
+    assert found.state is State.UNCONFIRMED
+    assert "of the rows only, though its scores tell the outcomes apart" in found.advice[0]
 
 
 def test_class_1_that_was_said_changes_no_decision_but_whose_it_is(

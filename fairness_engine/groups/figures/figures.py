@@ -9,7 +9,7 @@ interval is about.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.intervals import clopper_pearson, share_interval
 from fairness_engine.oracle.cohorts import members
 from fairness_engine.oracle.domain import Ranges, Scope
+from fairness_engine.telling.rules import Rule
 
 
 def impact_ratios(share: FloatArray, low: FloatArray, high: FloatArray, is_compared: BoolArray) -> list[Bounded | None]:
@@ -141,7 +142,7 @@ def group_figures(
             "Widen the limits."
         )
     actual = None if decided.actual is None else decided.actual[chosen]
-    cutter = Cutter(dataset, scope, settings.cuts, chosen)
+    cutter = Cutter(dataset, scope, settings.cuts, chosen, settings.within)
     median, is_above = _above_median(None if decided.scores is None else decided.scores[chosen])
     outcomes = Outcomes(decided.favourable[chosen], actual, is_above)
     alpha = (1 - CONFIDENCE) / len(settings.attribute_sets)
@@ -192,15 +193,22 @@ class Cutter:
         scope: gives the limits between which numbers are cut.
         cuts: how.
         chosen: positions of the rows that count ``(n_rows,)``.
+        within: the group that they are in, as ``members`` takes it.
+
+    Attributes:
+        n_unknown: rows whose cell is not known, by column: of the file, or of those that lie in limits and group.
     """
 
-    def __init__(self, dataset: Dataset, scope: Scope | None, cuts: RuleSettings, chosen: IntArray) -> None:
+    def __init__(
+        self, dataset: Dataset, scope: Scope | None, cuts: RuleSettings, chosen: IntArray, within: Sequence[Rule] = ()
+    ) -> None:
         self._dataset = dataset
         self._cuts = cuts
         self._chosen = chosen
         self._limits = dict(scope.limits) if scope else {}
         self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
-        self.n_unknown = dataset.n_unknown
+        is_narrowed = bool(self._limits or within)
+        self.n_unknown = _unknown_in(dataset, scope, within, chosen) if is_narrowed else dataset.n_unknown
 
     def __call__(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
         """The value of each row, -1 where it is missing ``(n_rows,)``, and the labels of all values."""
@@ -216,6 +224,16 @@ class Cutter:
             codes[is_known] = value_codes(attribute, column, values[is_known], low)
             self._known[name] = codes, attribute.labels
         return self._known[name]
+
+
+def _unknown_in(dataset: Dataset, scope: Scope | None, within: Sequence[Rule], chosen: IntArray) -> dict[str, int]:
+    """Rows that miss a cell, by column: of those that count, and of those beside them that lie in limits and group."""
+    rows = dataset.rows[chosen]
+    if dataset.incomplete is not None:
+        beside = replace(dataset, rows=dataset.incomplete.rows)
+        is_inside = rows_within(beside, scope) & members(dataset.schema, within, beside.rows)
+        rows = np.concatenate([rows, beside.rows[is_inside]])
+    return dict(zip(dataset.schema.names, np.isnan(rows).sum(axis=0).tolist(), strict=True))
 
 
 def _table(cutter: Cutter, names: tuple[str, ...], outcomes: Outcomes, alpha: float) -> GroupTable:

@@ -22,6 +22,7 @@ from fairness_engine.data.schema import Column
 from fairness_engine.data.table import export_text
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import NOT_MEASURED, Pairs
+from fairness_engine.runs.writers.pairs_csv import different
 from pages.shared import exports
 from pages.shared.app import wording
 from pages.shared.people import case_ids
@@ -79,7 +80,8 @@ def pairs_csv(
     writer = csv.writer(out, lineterminator="\n")
     score = f"score for {decisions.scored()}" if decisions else "score"
     names = ["pair", "side", *(column.name for column in columns), score, "decision", *_MEASURED]
-    writer.writerow([export_text(name) for name in (*names, *([] if ids is None else ["id", "id_alike"]))])
+    names += [] if ids is None else ["id", "id_alike"]
+    writer.writerow([export_text(name) for name in different(names)])
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)
         writer.writerow(second)

@@ -23,6 +23,7 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -617,6 +618,32 @@ def test_progress_says_which_of_several_runs_it_is_of_and_has_no_bar_without_an_
     assert progress_text(run, has_bar=True, name="random, seed 4") == f"[##########....................]  33% {counts}"
     endless = replace(run, config=RunConfig("retrain", "d", "m", run.config.schema, run.config.scope))
     assert "[" not in progress_text(endless, has_bar=True)
+
+
+def test_a_parquet_file_is_found_by_a_path_from_here(
+    command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.read_csv(DATA).head(200).to_parquet(tmp_path / "people.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert command.json("inspect", "--data", "people.parquet")["rows"] == 200
+
+
+def test_no_two_columns_of_written_pairs_have_one_name(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"score": rng.normal(size=400), "sex": rng.choice(["f", "m"], 400)})
+    hired = np.where(people.score + (people.sex == "m") > 0, "yes", "no")
+    columns = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression())
+    skops.io.dump(model.fit(people, hired), tmp_path / "m.skops")
+    people.assign(hired=hired).to_csv(tmp_path / "people.csv", index=False)
+    options = ["--data", str(tmp_path / "people.csv"), "--model", str(tmp_path / "m.skops"), "--favourable", "yes"]
+    options += ["--protected", "sex", "--technique", "random", "--max-evaluations", "400"]
+    assert command("search", *options, "--pairs", str(tmp_path / "pairs.csv")) == 0
+    pairs = pd.read_csv(tmp_path / "pairs.csv")
+    header = (tmp_path / "pairs.csv").read_text().splitlines()[0].split(",")
+    assert header == list(pairs.columns)
+    assert header[:6] == ["pair", "side", "score", "sex", "score_", "decision"]
+    assert np.allclose(pairs["score_"], model.predict_proba(pairs[["score", "sex"]])[:, 1])
 
 
 @pytest.mark.parametrize(

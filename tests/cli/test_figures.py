@@ -131,3 +131,32 @@ def test_what_cannot_be_is_refused(command: Commands, options: tuple[str, ...], 
     assert command("figures", *INPUTS, "--protected", "sex", *options) == 2
     assert said in command.err
     assert "Traceback" not in command.err
+
+
+def test_rows_of_unknown_group_are_counted_inside_the_limits(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, 500),
+            "dept": rng.choice(["HR", "IT", "Ops"], 500),
+            "hired": rng.choice(["yes", "no"], 500),
+        }
+    )
+    people.loc[rng.random(500) < 0.2, "dept"] = None
+    people.to_csv(tmp_path / "people.csv", index=False)
+    inside = people[people.age.between(30, 50)]
+    options = [
+        "--data",
+        str(tmp_path / "people.csv"),
+        "--protected",
+        "dept",
+        "--favourable",
+        "yes",
+        "--limit",
+        "age=30:50",
+    ]
+    (table,) = command.json("figures", *options)["tables"]
+    assert table["n_unknown"] == inside.dept.isna().sum() < people.dept.isna().sum()
+    assert sum(group["rows"] for group in table["groups"]) == inside.dept.notna().sum()
+    (whole,) = command.json("figures", *options[:-2])["tables"]
+    assert whole["n_unknown"] == people.dept.isna().sum()

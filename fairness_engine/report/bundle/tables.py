@@ -20,7 +20,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.pairs import Pairs
 from fairness_engine.report.bundle.contents import PAIRS_CSV, PAIRS_PARQUET
 from fairness_engine.report.bundle.people import PeopleOfData
-from fairness_engine.runs.writers.pairs_csv import PersonColumn, person_columns, person_lines
+from fairness_engine.runs.writers.pairs_csv import PersonColumn, different, person_columns, person_lines
 
 Batch = tuple[Pairs, list[int]]
 """Some pairs, and their numbers in the run."""
@@ -55,7 +55,8 @@ class PeopleTables:
         with (folder / PAIRS_CSV).open("wb") as file, pq.ParquetWriter(folder / PAIRS_PARQUET, types) as parquet:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
             writer = csv.writer(text, lineterminator="\n")
-            writer.writerow([export_text(column.name) for column in self._columns(empty, export_text)])
+            names = [column.name for column in self._columns(empty, export_text)]
+            writer.writerow([export_text(name) for name in different(names)])
             for batch in batches:
                 writer.writerows(person_lines(self._columns(batch, export_text)))
                 parquet.write_table(self._table(batch, types))
@@ -76,19 +77,14 @@ class PeopleTables:
         return told
 
     def _types(self) -> pa.Schema:
-        """Names and types of the columns; one that has the name of an earlier one gets a stroke behind it."""
+        """Names and types of the columns."""
         known = {"pair": pa.int64(), "side": pa.string(), "score": pa.float64(), "decision": pa.int64()}
         known |= {"is_plausible": pa.bool_(), "severity": pa.float64(), "id": pa.string(), "is_in_data": pa.bool_()}
         inputs = [(column.name, _type(column)) for column in self.schema.inputs]
         columns = self._columns((Pairs.empty(len(inputs)), []), export_text)
         own = [(column.name, known[column.name]) for column in (*columns[:2], *columns[2 + len(inputs) :])]
-        fields: list[pa.Field] = []
-        for name, kind in (*own[:2], *inputs, *own[2:]):
-            free = name
-            while free in {field.name for field in fields}:
-                free += "_"
-            fields.append(pa.field(free, kind))
-        return pa.schema(fields)
+        names, kinds = zip(*own[:2], *inputs, *own[2:], strict=True)
+        return pa.schema(list(map(pa.field, different(names), kinds)))
 
     def _table(self, batch: Batch, types: pa.Schema) -> pa.Table:
         """The people of a batch, the two of a pair one after the other."""

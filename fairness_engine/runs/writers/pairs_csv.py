@@ -81,6 +81,17 @@ def person_columns(
     return columns
 
 
+def different(names: Sequence[str]) -> list[str]:
+    """Names of columns, so that no two are equal: one that has the name of an earlier one gets a stroke behind it."""
+    found: dict[str, None] = {}
+    for name in names:
+        free = name
+        while free in found:
+            free += "_"
+        found[free] = None
+    return list(found)
+
+
 def person_lines(columns: Sequence[PersonColumn]) -> Iterator[tuple[Any, ...]]:
     """A line a person: the first and the second of each pair, one after the other."""
     first = zip(*(column.first for column in columns), strict=True)
@@ -116,7 +127,7 @@ def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) ->
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             writer = csv.writer(text, lineterminator="\n")
             empty = person_columns(Pairs.empty(len(schema.inputs)), [], schema, limit, ids)
-            writer.writerow([export_text(column.name) for column in empty])
+            writer.writerow([export_text(name) for name in different([column.name for column in empty])])
             for start in range(0, n_pairs, BATCH):
                 pairs = store.pairs(run_id, BATCH, start)
                 numbers = range(start + 1, start + 1 + len(pairs))

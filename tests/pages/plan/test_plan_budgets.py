@@ -47,9 +47,14 @@ def test_the_expected_time_follows_from_the_models_speed(domain: Domain, monkeyp
     monkeypatch.setenv("EVENHAND_MAX_RUNS", "2")
     fast = planning.expected_text(plan(Budget(100_000, 600)), domain, 10_000.0)
     assert fast == "About 12 s with this model.", "100 000 rows at 10 000 a second, and the start"
-    assert planning.expected_text(plan(Budget(100_000, 600), 4), domain, 10_000.0) == "About 23 s with this model."
+    assert (
+        planning.expected_text(plan(Budget(100_000, 600), 4), domain, 10_000.0)
+        == "All of it takes about 23 s with this model."
+    )
     seeds = plan(Budget(100_000, 600), 2, n_seeds=5)
-    assert planning.expected_text(seeds, domain, 10_000.0) == "About 58 s with this model.", "ten runs, two at a time"
+    assert planning.expected_text(seeds, domain, 10_000.0) == "All of it takes about 58 s with this model.", (
+        "ten runs, two at a time"
+    )
     slow = planning.expected_text(plan(Budget(5_000_000, 60)), domain, 15.0)
     assert slow == "About 1 min 0 s with this model.", "the time limit ends it"
     assert planning.expected_text(plan(Budget(100, 60)), domain, None) == "At most 1 min 0 s a search."

@@ -131,7 +131,7 @@ def test_the_card_says_whether_the_model_has_a_gradient():
             lambda rows: np.stack([rows[:, 0], rows[:, 1], rows[:, 2]], axis=1) / 9,
             None,
             {},
-            "between 3 classes.*choose which of them is favourable",
+            "between 3 classes.*is taken for the favourable one",
         ),
         (
             lambda rows: (share(rows) > 0.5).astype(float),

@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, KFold, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -56,6 +56,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "plain": plain,
     "calibrated": lambda: CalibratedClassifierCV(plain(), cv=3),
     "threshold": lambda: FixedThresholdClassifier(plain(), threshold=0.4, pos_label="yes"),
+    "a threshold that was chosen": lambda: TunedThresholdClassifierCV(plain(), scoring="balanced_accuracy"),
+    "a grid": lambda: GridSearchCV(plain(), {"logisticregression__C": [0.1, 1.0]}, scoring="roc_auc", cv=KFold(3)),
     "stacked": lambda: StackingClassifier([("a", plain()), ("b", plain())], final_estimator=LogisticRegression()),
     "voting on calibrated": lambda: VotingClassifier(
         [("a", CalibratedClassifierCV(plain(), cv=2)), ("b", plain())], voting="soft"

@@ -437,3 +437,13 @@ def test_what_is_left_out_is_said_with_how_to_have_it(asked: int, reached: int, 
         {**result, **counts, "n_folded": 1}
     )
     assert said in heading
+
+
+def test_inspect_counts_the_texts_that_rules_ask_about(command: Commands, tmp_path: Path) -> None:
+    table = pd.read_csv(COMMENTS[1])
+    table.loc[[3, 7], "comment"] = None
+    table.to_csv(tmp_path / "comments.csv", index=False)
+    texts = ["--data", str(tmp_path / "comments.csv"), *TEXTS[2:]]
+    told = command.json("inspect", *texts)
+    assert (told["rows"], told["rows_used"]) == (len(table), len(table) - 2)
+    assert f"2 of {len(table):,} rows have no text in 'comment' and are left out." in told["problems"]

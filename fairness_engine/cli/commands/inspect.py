@@ -15,6 +15,7 @@ from fairness_engine.data.inference import why_left_out
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.data.missing import find_spellings, say_proposed
 from fairness_engine.data.summary import describe_columns
+from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import DataError, InputError, SettingError
 from fairness_engine.measures.plausibility.link_candidates import find_links
 from fairness_engine.model_process.pool import Evaluator
@@ -56,7 +57,10 @@ def inspect(options: argparse.Namespace) -> Outcome:
     if table is None:  # pragma: no cover - asked for above
         raise DataError("The table was not read.")
     dataset = make_dataset(table, schema)
-    problems = list(dict.fromkeys((*table.problems, *dataset.problems, *_on_guesses(assessed, options))))
+    column = options.text_column
+    texts = make_texts(table, with_text(schema, column), column) if column else None
+    used = dataset if texts is None else texts
+    problems = list(dict.fromkeys((*table.problems, *used.problems, *_on_guesses(assessed, options))))
     model, fit, warnings, reason = _fit(assessed, options)
     reading = fit.pop("reading") or None if fit else None
     result = {
@@ -68,7 +72,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "versions": installed_versions(),
         "rows": table.n_rows,
         "columns": len(table.columns),
-        "rows_used": len(dataset.rows),
+        "rows_used": len(dataset.rows) if texts is None else len(texts),
         "problems": [*problems, *warnings],
         "missing": {name: dict(spellings) for name, spellings in dataset.missing.items()},
         "id": schema.case_id,

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import evenhand
-from fairness_engine.models.inputs.spelling import known_categories
+from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
 
 N_ROWS = 600
 COLUMNS = ["income", "gender", "smoker", "dept"]
@@ -89,6 +89,22 @@ def test_decisions_are_the_models_own(name: str, suffix: str, tmp_path: Path) ->
         assert truth > 0
         found = evenhand.Review(data, tmp_path / "m.skops", protected=protected).estimate(distribution="data")
         assert (found.n, found.n_hits) == (N_ROWS, truth), protected
+
+
+def test_a_column_that_the_model_itself_drops_need_not_be_an_input(tmp_path: Path) -> None:
+    people = frame().assign(customer=[f"c{i}" for i in range(N_ROWS)])
+    model = plain().fit(people[["customer", *COLUMNS]], people["hired"])
+    assert dropped_columns(model) == ["customer"]
+    skops.io.dump(model, tmp_path / "m.skops")
+    people.to_csv(tmp_path / "people.csv", index=False)
+    data = evenhand.read_data(tmp_path / "people.csv", label="hired", favourable="yes")
+    decided = [model.predict(people.assign(smoker=value)) for value in (True, False)]
+    found = evenhand.Review(data, tmp_path / "m.skops", protected="smoker").estimate(distribution="data")
+    assert found.n_hits == (decided[0] != decided[1]).sum() > 0
+    whole = make_pipeline(
+        ColumnTransformer([("a", "passthrough", ["income"])], remainder="passthrough"), StandardScaler()
+    )
+    assert dropped_columns(whole.fit(people[["income"]])) == []
 
 
 def test_categories_of_all_members_are_known_together_and_none_by_a_wrong_name() -> None:

@@ -33,6 +33,21 @@ def known_categories(estimator: Any) -> dict[str, list[Any]]:
     return {column: list(values.values()) for column, values in found.items()}
 
 
+def dropped_columns(estimator: Any) -> list[str]:
+    """The named columns that a pipeline is given and drops before anything looks at them; none of another estimator."""
+    first = estimator
+    while getattr(first, "steps", None):
+        first = first.steps[0][1]
+    if type(first).__name__ != "ColumnTransformer":
+        return []
+    own = [str(name) for name in getattr(first, "feature_names_in_", ())]
+    taken: set[str] = set()
+    for _, transformer, columns in getattr(first, "transformers_", ()):
+        if not (isinstance(transformer, str) and transformer == "drop"):
+            taken |= set(_names(own, columns))
+    return [name for name in own if name not in taken]
+
+
 def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[str]]:
     """What to pass for each category of a column, and which categories the model does not know.
 

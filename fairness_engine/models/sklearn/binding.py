@@ -14,7 +14,7 @@ from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
 from fairness_engine.models.encoders.tabulated import tabulate
 from fairness_engine.models.formats import TAKES_TEXTS
-from fairness_engine.models.inputs.spelling import known_categories, spell
+from fairness_engine.models.inputs.spelling import dropped_columns, known_categories, spell
 from fairness_engine.models.model import Encoder, Predictor, decide
 from fairness_engine.models.sklearn.estimator import (
     EstimatorPredictor,
@@ -46,7 +46,11 @@ def encoder_of(estimator: Any, schema: Schema) -> tuple[Encoder, tuple[str, ...]
     if reads_text(estimator):
         raise FitError(TAKES_TEXTS)
     n_inputs = getattr(estimator, "n_features_in_", None)
-    encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
+    names = input_names(estimator)
+    if names is not None:  # what the model itself drops need not be there
+        left_out = set(dropped_columns(estimator)) - {column.name for column in schema.inputs}
+        names = tuple(name for name in names if name not in left_out)
+    encoder = choose_encoder(schema, n_inputs, names, takes_frame(estimator))
     return encoder, respell(encoder, estimator, schema)
 
 

@@ -32,7 +32,10 @@ class Parser(argparse.ArgumentParser):
                 break  # what follows is no option, or a command's own
             if name.startswith("--") and name not in options:
                 alike = difflib.get_close_matches(name, options, 1, 0.75)
-                self.error(f"unrecognized arguments: {name}{f'. Did you mean {alike[0]}?' if alike else '.'}")
+                if alike:
+                    self.error(f"unrecognized arguments: {name}. Did you mean {alike[0]}?")
+                if self._subparsers is None:
+                    self.error(f"unrecognized arguments: {name}")
         found: tuple[Any, list[str]] = super().parse_known_args(given, namespace)
         return found
 

@@ -101,7 +101,7 @@ def _why_no_file(path: str) -> str:
         return f"there is none at {path}"
     if stat.S_ISREG(mode):
         return ""
-    return f"{path} is a folder" if stat.S_ISDIR(mode) else f"{path} is a pipe or a device"
+    return f"there is none at {path}: it is a {'folder' if stat.S_ISDIR(mode) else 'pipe or a device'}"
 
 
 @dataclass(frozen=True)

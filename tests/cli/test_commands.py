@@ -468,8 +468,14 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["search", "--data", "none.csv", "--model", str(MODEL)], "there is none at none.csv"),
         (["search", "--data", str(DATA), "--model", "none.keras"], "there is none at none.keras"),
         (["search", "--data", "n" * 3000, "--model", str(MODEL)], "must name a CSV or Parquet file, but there is none"),
-        (["search", "--data", "/", "--model", str(MODEL)], "--data must name a CSV or Parquet file, but / is a folder"),
-        (["search", "--data", str(DATA), "--model", "/dev/null"], "a model file, but /dev/null is a pipe or a device"),
+        (
+            ["search", "--data", "/", "--model", str(MODEL)],
+            "--data must name a CSV or Parquet file, but there is none at /: it is a folder",
+        ),
+        (
+            ["search", "--data", str(DATA), "--model", "/dev/null"],
+            "there is none at /dev/null: it is a pipe or a device",
+        ),
         (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
         (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
         (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),

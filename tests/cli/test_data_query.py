@@ -123,6 +123,9 @@ def test_the_password_is_nowhere(
             said += [command.out, command.err, junit.read_text()]
         assert command("inspect", "--data-query", QUERY, "--data-ulr", url) == 2
         said += [command.out, command.err]
+        assert "Did you mean --data-url?" in command.err
+        assert command("inspect", "--data-query", QUERY, url) == 2
+        said += [command.out, command.err]
         assert "***@" in command.err
     assert PASSWORD not in "".join(said)
     # another process looks: to open and close a database beside SQLite takes its locks away

@@ -170,7 +170,7 @@ def test_columns_that_are_called_like_those_of_the_table_stay_apart(tmp_path: Pa
         **{"is_plausible": None, "severity": 0.5, "is_in_data": None},
     }
     assert (tmp_path / "pairs.csv").read_text().splitlines() == [
-        "pair,side,score,pair,half,score,decision,is_plausible,severity,is_in_data",
+        "pair,side,score,pair_,half,score_,decision,is_plausible,severity,is_in_data",
         "7,a,0,'=1+1,0.5,0.25,0,,0.5,",
         "7,b,1,'=1+1,0.5,0.75,1,,0.5,",
     ]

@@ -116,17 +116,17 @@ class Scope:
         Raises:
             SettingError: everybody would be decided alike, or no two scores be told apart, by the setting alone.
         """
-        if output is Output.LABEL and self.threshold not in (None, output.middle):
-            raise SettingError(
-                f"The model gives decisions and no scores, which no threshold can move, got {self.threshold:g}: leave "
-                "the decision threshold out, or use a model that gives probabilities."
-            )
         if output is Output.LOGIT:
             return
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise SettingError(
                 f"The decision threshold must lie within 0 to 1, as the model's scores do, got "
                 f"{self.threshold:g}: all would be decided alike. Set it under Scope."
+            )
+        if output is Output.LABEL and self.threshold not in (None, output.middle):
+            raise SettingError(
+                f"The decision threshold must be left out for a model that gives decisions and no scores, got "
+                f"{self.threshold:g}: nothing would change. Set it under Scope."
             )
         if self.score_gap >= 1:
             raise SettingError(

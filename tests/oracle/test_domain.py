@@ -129,6 +129,12 @@ def test_a_threshold_or_a_gap_that_no_score_can_meet_is_refused(setting: dict[st
             scope.check_scores(output)
     for possible in (Scope(("sex",)), Scope(("sex",), threshold=0.0), Scope(("sex",), threshold=1.0, score_gap=0.99)):
         possible.check_scores(Output.PROBABILITY)
+    with pytest.raises(
+        SettingError, match=r"must be left out for a model that gives decisions and no scores, got 0\.7"
+    ):
+        Scope(("sex",), threshold=0.7).check_scores(Output.LABEL)
+    Scope(("sex",), threshold=0.5).check_scores(Output.LABEL)
+    Scope(("sex",), threshold=0.7).check_scores(Output.PROBABILITY)
 
 
 def test_fixed_columns_are_drawn_from_the_data_and_never_moved() -> None:

@@ -27,6 +27,7 @@ from fairness_engine.retraining.results import Retrained
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, FIGURES, PROXIES, RETRAIN, RULES, SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from fairness_engine.store.records import Review, RunRecord, VersionState
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.wording import listed, share
 
@@ -51,11 +52,11 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     tried: list[Tried] = []
     for part in _by_scope(review, known):
         more, more_tried = _read(store, review, part, ignored)
-        whose = "" if is_asked(review, part.current) else _other_scope(part.current[0])
-        if whose:
+        if part.current and not _is_asked(review, part.current[0].run.config):
+            whose = f"Of another scope ({part.current[0].protected})"
             keys = {card.key for card in cards}
             more = [_of_others(card, whose, keys) for card in more]
-            more_tried = [_of_others_tried(one, whose) for one in more_tried]
+            more_tried = [_tried_of(one, whose) for one in more_tried]
         more.sort(key=lambda card: (_ORDER.index(card.subject), -card.weight))
         cards += more
         tried += more_tried
@@ -77,24 +78,17 @@ def _by_scope(review: Review, known: Sorted) -> list[Sorted]:
     """
     asked = dict(review.scope.limits) if review.scope is not None else {}
     parts: dict[str, tuple[evidence.Evidence, ...]] = {str((True, sorted(asked.items()), ())): ()}
-    for is_own in (True, False):
-        for one in known.current:
-            if is_asked(review, (one,)) is is_own:
-                limits = asked if RETRAIN.has(one.run.config) else one.scope.limits
-                protected = () if is_own else tuple(sorted(one.scope.protected))
-                key = str((is_own, sorted(limits.items()), protected))
-                parts[key] = (*parts.get(key, ()), one)
+    for one in sorted(known.current, key=lambda one: not _is_asked(review, one.run.config)):
+        is_own = _is_asked(review, one.run.config)
+        limits = asked if RETRAIN.has(one.run.config) else one.scope.limits
+        key = str((is_own, sorted(limits.items()), () if is_own else tuple(sorted(one.scope.protected))))
+        parts[key] = (*parts.get(key, ()), one)
     return [replace(known, current=part) for part in parts.values()]
 
 
-def is_asked(review: Review, found: Iterable[evidence.Evidence]) -> bool:
-    """Whether runs compare the protected attributes that the review asks for; a retraining is of a model."""
-    asked = None if review.scope is None else set(review.scope.protected)
-    return asked is None or all(RETRAIN.has(one.run.config) or set(one.scope.protected) == asked for one in found)
-
-
-def _other_scope(one: evidence.Evidence) -> str:
-    return f"Of another scope ({one.protected})"
+def _is_asked(review: Review, config: RunConfig) -> bool:
+    """Whether a run compares the protected attributes that the review asks for; a retraining is of a model."""
+    return review.scope is None or RETRAIN.has(config) or set(config.scope.protected) == set(review.scope.protected)
 
 
 def _of_others(card: Finding, whose: str, keys: Container[str]) -> Finding:
@@ -105,7 +99,8 @@ def _of_others(card: Finding, whose: str, keys: Container[str]) -> Finding:
     return replace(card, key=key, title=f"{whose}: {card.title}", sentence=f"{whose}: {card.sentence}")
 
 
-def _of_others_tried(tried: Tried, whose: str) -> Tried:
+def _tried_of(tried: Tried, whose: str) -> Tried:
+    """What found nothing, of some people or of another scope, says so before anything else."""
     return replace(tried, title=f"{whose}: {tried.title}", shows=f"{whose}: {tried.shows}")
 
 
@@ -142,7 +137,7 @@ def _read(store: RunStore, review: Review, known: Sorted, ignored: frozenset[str
         schema = limited.run.config.schema
         where = conditions_of_rules(schema, rules_of_limits(schema, limited.scope.limits))
         cards = [_narrowed(card, where) for card in cards] if where else cards
-        tried = [_narrowed_tried(one, where) for one in tried] if where else tried
+        tried = [_tried_of(one, f"Only with {where}") for one in tried] if where else tried
     return [*cards, *_retrained_cards(store, known)], tried
 
 
@@ -155,10 +150,6 @@ def _narrowed(card: Finding, where: str) -> Finding:
         sentence=f"Only with {where}: {card.sentence}",
         population=f"{card.population}, only with {where}",
     )
-
-
-def _narrowed_tried(tried: Tried, where: str) -> Tried:
-    return replace(tried, title=f"Only with {where}: {tried.title}", shows=f"Only with {where}: {tried.shows}")
 
 
 def favourable_name(schema: Schema | None) -> str:
@@ -197,15 +188,15 @@ def missing_of(review: Review, known: Sorted) -> tuple[Evidence, ...]:
     """What a whole assessment would look at, and nobody has: neither done nor at work."""
     wanted = _wanted(review)
     asked = review.scope.limits if review.scope is not None else {}
-    runs = [*known.active, *(one.run for one in known.current if is_asked(review, (one,)))]
-    there = {_evidence_of(run) for run in runs if run.config.scope.limits == asked}
+    runs = [*known.active, *(one.run for one in known.current)]
+    there = {_evidence_of(run) for run in runs if run.config.scope.limits == asked and _is_asked(review, run.config)}
     return tuple(one for one in wanted if one not in there)
 
 
 def _wanted(review: Review) -> tuple[Evidence, ...]:
     if review.schema is None or review.scope is None:
         return ()
-    if any(review.schema.is_text(name) for name in review.scope.protected):
+    if review.is_of_texts:
         return (Evidence.RULES,)
     if review.model_id is None:
         return (Evidence.RULES, Evidence.FIGURES, Evidence.PROXIES)

@@ -269,22 +269,16 @@ def lacks_figures(
     report = figures_of(known, preset, review)
     there = {frozenset(table.attributes) for table in report.tables} if report is not None else set()
     wanted = attribute_sets(preset, review.schema)
-    if not wanted and preset.tables and report is None and not _is_of_texts(review):
+    if not wanted and preset.tables and report is None and not review.is_of_texts:
         wanted = [(name,) for name in review.scope.protected]
     return tuple(names for names in wanted if frozenset(names) not in there)
-
-
-def _is_of_texts(review: Review) -> bool:
-    return (
-        any(review.schema.is_text(name) for name in review.scope.protected) if review.schema and review.scope else False
-    )
 
 
 def _question(review: Review) -> str:
     assert review.scope is not None, "checked"
     names = listed(list(review.scope.protected), most=6)
     favourable = favourable_name(review.schema)
-    if _is_of_texts(review):
+    if review.is_of_texts:
         return (
             f"Does the model decide texts of '{names}' otherwise when nothing but a term of identity changes, and "
             f"do texts with some terms get {favourable} less often than with others?"

@@ -87,6 +87,13 @@ class Review:
         """How far it is confirmed that its model is read rightly, in words; ``None`` without a model."""
         return None if self.model_id is None else card_in_words(self.fit)
 
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether it compares terms in the texts of a column, and no attributes."""
+        if self.schema is None or self.scope is None:
+            return False
+        return any(map(self.schema.is_text, self.scope.protected))
+
 
 @dataclass(frozen=True)
 class ReviewLine:

@@ -67,9 +67,7 @@ def _what_is_assessed(review: Review, runs: list[RunRecord]) -> str:
         names.append("no model")
     scope = review.scope
     if scope is not None:
-        is_of_texts = review.schema is not None and any(review.schema.is_text(name) for name in scope.protected)
-        of_whom = f"compared: terms in {wording.changing(scope)}" if is_of_texts else ""
-        names.append(of_whom or f"protected: {wording.changing(scope)}")
+        names.append(f"{'compared: terms in' if review.is_of_texts else 'protected:'} {wording.changing(scope)}")
     n_ended = sum(not run.is_active for run in runs)
     return " · ".join([*names, wording.counted(n_ended, "run")])
 

@@ -90,12 +90,15 @@ def _encoders(part: Any, names: list[str], seen: set[int]) -> Iterator[tuple[lis
         names: of the columns that it is given; empty where they are not known.
         seen: what was looked at.
     """
+    if id(part) in seen:
+        return
     if isinstance(part, list | tuple):
+        seen.add(id(part))
         for one in part:
             yield from _encoders(one, names, seen)
         return
     is_part = hasattr(part, "get_params") or type(part).__module__.startswith("sklearn.")
-    if not is_part or not hasattr(part, "__dict__") or id(part) in seen:
+    if not is_part or not hasattr(part, "__dict__"):
         return
     seen.add(id(part))
     own = [str(name) for name in getattr(part, "feature_names_in_", names)]

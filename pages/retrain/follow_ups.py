@@ -180,9 +180,8 @@ def working_text(measured: FollowUps) -> str:
         if run is None:
             parts.append(f"{meaning.symbol} {meaning.name}: about to start")
         else:
-            _, _, standing = run_words.state_text(run).partition(
-                " "
-            )  # without its symbol: that of a run at work means "after" here
+            # without its symbol: that of a run at work means "after" here
+            standing = run_words.state_text(run).partition(" ")[2]
             doing = f", {run_words.activity(run).lower()}" if run.state.value == "running" else ""
             parts.append(f"{meaning.symbol} {meaning.name}: {standing.lower()}{doing}")
     return f"{_WHAT[measured.kind]} of both models is being made: {'; '.join(parts)}. This page fills in by itself."

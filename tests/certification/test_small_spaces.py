@@ -232,7 +232,7 @@ def data_rows(case: Small, seed: int) -> np.ndarray:
 
 def is_settled(results: list[dict[str, Any]]) -> bool:
     """Whether the last of the certifications left nobody, as it must on a space of a few."""
-    return bool(results[-1]["undecided"] <= 1e-12)
+    return bool(results[-1]["undecided"] == 0)  # and no last bit of a sum, which a gate would take for somebody
 
 
 # --- networks -------------------------------------------------------------------------------

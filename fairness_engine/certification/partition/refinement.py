@@ -19,6 +19,7 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor
 from fairness_engine.certification.partition import partition_kernels, refine_kernels
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import undecided_weights
 from fairness_engine.certification.partition.refine_kernels import NodeArrays, Nodes, make_lattice
 from fairness_engine.certification.thread_pool import ThreadPool
 
@@ -172,7 +173,7 @@ class Refinement:
         leaf = nodes.child < 0
         certified = nodes.certified[leaf]
         falsified = nodes.falsified[leaf]
-        undecided = np.maximum(nodes.weight[leaf] - certified - falsified, 0.0)
+        undecided = undecided_weights(nodes.weight[leaf], certified, falsified)
         sums = float(certified.sum()), float(falsified.sum()), float(undecided.sum())
         return ProvedShares(*sums, standing.n_boxes, standing.n_open)
 

@@ -65,7 +65,7 @@ def lying_run(store: RunStore, mode: str, **changes: Any) -> str:
     return store.create_run(replace(census_config(store, **changes), model_id=model.id))
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> float:
+def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> float:
     """Wait until something holds; returns how long it took."""
     started = time.monotonic()
     while not condition():
@@ -83,7 +83,7 @@ def wait_for_pairs(store: RunStore, run_id: str, n_pairs: int = 1) -> RunRecord:
     return run
 
 
-def wait_for_end(store: RunStore, run_id: str, seconds: float = 60.0) -> RunRecord:
+def wait_for_end(store: RunStore, run_id: str, seconds: float = 300.0) -> RunRecord:
     """Wait until a run has ended, looking at it as a page does."""
     wait_for(lambda: queue.refresh(store, run_id).state.is_final, seconds)
     return store.run(run_id)

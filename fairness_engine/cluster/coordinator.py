@@ -16,7 +16,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -146,7 +146,7 @@ class Coordinator:
         self._thread.join(_CLOSE_SECONDS)
         self._end_cluster()
 
-    def _tell_all(self, function: Callable[[str], None]) -> None:
+    def _tell_all(self, function: Callable[[str], Awaitable[None]]) -> None:
         """Have every process of the cluster do something; one that hangs is not waited for."""
         client = self._client
         if client is None:

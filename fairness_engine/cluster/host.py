@@ -6,6 +6,7 @@ Nothing of a model is believed here either: what its process says is passed on u
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -345,11 +346,9 @@ def work_run(held: HeldFiles, ask: str) -> Answer:
     return _host().work(held, ask, lambda line: worker.log_event(held.key, line))
 
 
-def cancel_run(key: str) -> None:
+async def cancel_run(key: str) -> None:
     """Let the run of some files end with what it has."""
-    for host in _hosts.values():
-        with contextlib.suppress(ProcessError):
-            host.cancel(key)
+    await _tell_hosts(BlockHost.cancel, key)
 
 
 def open_files(held: HeldFiles) -> bool:
@@ -357,11 +356,16 @@ def open_files(held: HeldFiles) -> bool:
     return _host().is_ready(held)
 
 
-def forget_files(key: str) -> None:
+async def forget_files(key: str) -> None:
     """End what holds some files in this process of the cluster."""
-    for host in _hosts.values():
+    await _tell_hosts(BlockHost.forget, key)
+
+
+async def _tell_hosts(do: Callable[[BlockHost, str], None], key: str) -> None:
+    """Dask waits for nobody only where what is to be done is a coroutine; its loop is not held up by what that does."""
+    for host in list(_hosts.values()):
         with contextlib.suppress(ProcessError):
-            host.forget(key)
+            await asyncio.to_thread(do, host, key)
 
 
 def _host() -> BlockHost:

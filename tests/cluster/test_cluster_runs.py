@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import skops.io
 
-from dask_cases import Dask
+from dask_cases import PATIENCE_SECONDS, Dask
 from fairness_engine.audit.result_hash import result_hash
 from fairness_engine.cluster.counts import HERE
 from fairness_engine.cluster.kept_blocks import are_kept
@@ -29,6 +31,7 @@ from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import file_hash
 from fairness_engine.store.store import RunStore
+from held_blocks import N_ANSWERED
 from worker_cases import DATA, ROOT, SCHEMA, model_processes, wait_for
 
 pytest.importorskip("distributed", reason="evenhand[cluster] is not installed")
@@ -99,27 +102,39 @@ def test_processes_of_this_machine_find_what_one_finds_alone(
     assert not model_processes(store.workspace)
 
 
+@contextlib.contextmanager
+def meanwhile(act: Callable[[], None]) -> Iterator[None]:
+    """Do something beside a run; what goes wrong with it is raised at the end."""
+    with ThreadPoolExecutor(1) as thread:
+        doing = thread.submit(act)
+        yield
+        doing.result()
+
+
+def wait_for_blocks(store: RunStore, run_id: str, n: int) -> None:
+    """Wait until so many blocks of a run are done; the others are held."""
+    wait_for(lambda: _n_done(store, run_id) >= n, PATIENCE_SECONDS)
+    assert store.run(run_id).state is RunState.RUNNING
+
+
 def test_workers_that_are_killed_cost_nothing_but_time(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
-    n_killed = 0
+    dask.hold.touch()
+    run_id = store.create_run(slow_search(store))
 
-    def kill_one(at_work: RunRecord) -> None:
-        """The older worker of the two, whenever a fifth of the run is done."""
-        nonlocal n_killed
-        if (
-            at_work.state is RunState.RUNNING
-            and at_work.evaluations > N_EVALUATIONS // 5 * (n_killed + 1)
-            and n_killed < 4
-        ):
-            n_killed += 1
+    def kill_some() -> None:
+        """The older worker of the two, whenever another one holds its blocks."""
+        for n_killed in range(1, 3):
+            wait_for_blocks(store, run_id, N_ANSWERED * n_killed)
             dask.workers[0].kill()
             dask.workers[0].wait()
             dask.workers = [dask.workers[1], dask.start_worker()]
+        dask.hold.unlink()
 
-    ended = run(store, slow_search(store), kill_one)
-    assert n_killed >= 2
+    with meanwhile(kill_some):
+        ended = queue.run_in_foreground(store, run_id, lambda _: None)
     assert ended.state is RunState.FINISHED, ended.message
     counts = results_of(store, ended.id).cluster
     assert counts is not None
@@ -131,23 +146,26 @@ def test_a_run_whose_own_worker_is_killed_goes_on_when_it_is_begun_again(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
-    n_done = []
+    dask.hold.touch()
+    run_id = store.create_run(slow_search(store))
 
-    def kill_the_worker(at_work: RunRecord) -> None:
-        if at_work.state is RunState.RUNNING and _n_done(store, at_work.id) > 4:
-            assert at_work.worker_pid is not None
-            n_done.append(_n_done(store, at_work.id))
-            os.kill(at_work.worker_pid, signal.SIGKILL)
+    def kill_the_worker() -> None:
+        wait_for_blocks(store, run_id, N_ANSWERED)
+        pid = store.run(run_id).worker_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
 
-    broken_off = run(store, slow_search(store), kill_the_worker)
+    with meanwhile(kill_the_worker):
+        broken_off = queue.run_in_foreground(store, run_id, lambda _: None)
     assert broken_off.state is RunState.CRASHED
     assert are_kept(store, broken_off)
+    dask.hold.unlink()
     ended = run(store, slow_search(store))
     assert ended.state is RunState.FINISHED, ended.message
     assert result_hash(store, ended) == alone
     counts = results_of(store, ended.id).cluster
     assert counts is not None
-    assert counts.n_known >= n_done[0] - 1  # the last one may have been counted and not yet kept
+    assert counts.n_known >= N_ANSWERED - 1  # the last one may have been counted and not yet kept
     assert not are_kept(store, store.run(broken_off.id))
     assert not list(store.workspace.glob("runs/*/blocks"))
     assert not model_processes(store.workspace)
@@ -157,18 +175,19 @@ def test_a_scheduler_that_is_lost_is_waited_for(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
-    has_killed = threading.Event()
+    dask.hold.touch()
+    run_id = store.create_run(slow_search(store))
 
-    def lose_it(at_work: RunRecord) -> None:
-        if _n_done(store, at_work.id) > 4 and not has_killed.is_set():
-            has_killed.set()
-            dask.close()
-            time.sleep(1)
-            dask.scheduler = dask.start_scheduler()
-            dask.workers = [dask.start_worker() for _ in range(2)]
+    def lose_it() -> None:
+        wait_for_blocks(store, run_id, N_ANSWERED)
+        dask.close()
+        dask.hold.unlink()
+        time.sleep(1)
+        dask.scheduler = dask.start_scheduler()
+        dask.workers = [dask.start_worker() for _ in range(2)]
 
-    ended = run(store, slow_search(store), lose_it)
-    assert has_killed.is_set()
+    with meanwhile(lose_it):
+        ended = queue.run_in_foreground(store, run_id, lambda _: None)
     assert ended.state is RunState.FINISHED, ended.message
     counts = results_of(store, ended.id).cluster
     assert counts is not None
@@ -189,6 +208,37 @@ def test_a_run_of_a_comparison_goes_to_one_process_whole(
     assert counts.n_done == 1
     assert result_hash(store, ended) == alone
     assert store.results(ended.id)["protections"], "the walls that were up there"
+
+
+def test_a_cancel_ends_a_run_that_one_process_works_whole(
+    store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it has; the processes of the cluster were not told, for Dask waits for what is no coroutine."""
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    run_id = store.create_run(slow_search(store, 10**12, comparison="cancelled"))
+    queue.launch(store, run_id)
+    wait_for(lambda: "on the cluster: " in store.run(run_id).phase, PATIENCE_SECONDS)
+    store.request_cancel(run_id)
+    wait_for(lambda: queue.refresh(store, run_id).state.is_final, PATIENCE_SECONDS)
+    assert store.run(run_id).state is RunState.CANCELLED
+    assert store.n_pairs(run_id) > 0
+
+
+def test_a_run_that_is_over_leaves_no_process_of_its_model(
+    store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+
+    def at_work() -> list[int]:
+        folders = list(dask.folder.glob("**/evenhand"))
+        return [pid for folder in folders for worker in dask.workers for pid in model_processes(folder, worker.pid)]
+
+    run_id = store.create_run(slow_search(store, 10**12))
+    queue.launch(store, run_id)
+    wait_for(lambda: len(at_work()) == len(dask.workers), PATIENCE_SECONDS)
+    store.request_cancel(run_id)
+    wait_for(lambda: queue.refresh(store, run_id).state.is_final, PATIENCE_SECONDS)
+    wait_for(lambda: not at_work(), PATIENCE_SECONDS)
 
 
 def test_a_cancel_ends_a_shared_run_soon(store: RunStore, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,13 +297,16 @@ def test_a_run_that_loses_all_its_workers_is_worked_here(
     store: RunStore, dask: Dask, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    dask.hold.touch()
+    run_id = store.create_run(slow_search(store))
 
-    def lose_all(at_work: RunRecord) -> None:
-        if _n_done(store, at_work.id):
-            for worker in dask.workers:
-                worker.kill()
+    def lose_all() -> None:
+        wait_for_blocks(store, run_id, 1)
+        for worker in dask.workers:
+            worker.kill()
 
-    ended = run(store, slow_search(store), lose_all)
+    with meanwhile(lose_all):
+        ended = queue.run_in_foreground(store, run_id, lambda _: None)
     assert ended.state is RunState.FINISHED, ended.message
     counts = results_of(store, ended.id).cluster
     assert counts is not None
@@ -268,12 +321,14 @@ def test_a_run_whose_model_is_ended_there_again_and_again_is_worked_here(
 ) -> None:
     """Here by whoever looks for its processes: from the start, or once blocks were answered."""
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
+    dask.hold.touch()
     is_over = threading.Event()
     run_id = store.create_run(slow_search(store))
 
     def kill_models() -> None:
-        while is_opened and not is_over.is_set() and not _n_done(store, run_id):
-            time.sleep(0.05)
+        if is_opened:
+            wait_for_blocks(store, run_id, 1)
+        dask.hold.unlink()
         while not is_over.is_set():
             for worker in dask.workers:
                 for folder in dask.folder.glob(f"**/scratch/*/{worker.pid}-*"):
@@ -282,13 +337,9 @@ def test_a_run_whose_model_is_ended_there_again_and_again_is_worked_here(
                             os.kill(int(entry.name), signal.SIGKILL)
             time.sleep(0.01)
 
-    killer = threading.Thread(target=kill_models)
-    killer.start()
-    try:
+    with meanwhile(kill_models):
         ended = queue.run_in_foreground(store, run_id, lambda _: None)
-    finally:
         is_over.set()
-        killer.join()
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert ended.state is RunState.FINISHED, ended.message

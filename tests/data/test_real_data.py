@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -29,27 +29,26 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REAL_DATA_SETS))
-def test_offline_is_one_clear_sentence_soon(name: str, tmp_path: Path, offline: None) -> None:
-    start = time.perf_counter()
+def test_offline_is_one_clear_sentence(name: str, tmp_path: Path, offline: None) -> None:
     with pytest.raises(
         DataError, match=r"must be fetched from www\.openml\.org, which cannot be reached now"
     ) as caught:
         fetch_real_data(name, tmp_path)
-    assert time.perf_counter() - start < 7
     assert "drop a CSV file of your own" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_host_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
     def hang(*_: object, **__: object) -> None:
-        time.sleep(3)
+        assert not answers.wait(300), "it is given up before"
 
     monkeypatch.setattr(urllib.request, "urlopen", hang)
     monkeypatch.setattr(catalogue, "_MAX_SECONDS_TO_CONNECT", 0.2)
-    start = time.perf_counter()
     with pytest.raises(DataError, match="no answer within 0 s"):
         fetch_real_data("adult", tmp_path)
-    assert time.perf_counter() - start < 2
+    answers.set()
 
 
 def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:

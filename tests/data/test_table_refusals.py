@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import time
-import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from fairness_engine.data.csv import dialect
 from fairness_engine.data.csv.file_bytes import MAX_BYTES
 from fairness_engine.data.table import read_table, table_of
 from fairness_engine.errors import DataError
+from memory import takes_at_most
 
 
 def refusal(data: bytes) -> str:
@@ -84,9 +83,8 @@ def test_refusals(data: bytes, says: str) -> None:
 
 def test_a_gzip_bomb_is_not_unpacked() -> None:
     bomb = gzip.compress(b"\0" * 200_000_000)
-    start = time.perf_counter()
-    assert "gzip" in refusal(bomb)
-    assert time.perf_counter() - start < 0.5
+    with takes_at_most(20_000_000):
+        assert "gzip" in refusal(bomb)
 
 
 def test_wide_tables() -> None:
@@ -135,12 +133,8 @@ def test_too_many_cells(row: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wide_table_is_refused_before_its_cells_are_made() -> None:
     row = b",".join([b"1"] * 5_000) + b"\n"
     names = b",".join(b"c%d" % i for i in range(5_000)) + b"\n"
-    tracemalloc.start()
-    said = refusal(names + row * 20_002)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert "at most 100,000,000 cells" in said
-    assert most < 4 * 20_002 * len(row)
+    with takes_at_most(4 * 20_002 * len(row)):
+        assert "at most 100,000,000 cells" in refusal(names + row * 20_002)
 
 
 def test_an_endless_cell_is_refused() -> None:

@@ -147,7 +147,7 @@ def test_a_process_outlives_the_thread_that_started_it_but_not_its_idle_time(
     asking.start()
     asking.join()
     assert len(model_processes(store.workspace)) == 1
-    wait_for(lambda: evaluator.n_open == 0 and not model_processes(store.workspace), 5)
+    wait_for(lambda: evaluator.n_open == 0 and not model_processes(store.workspace))
     ask(evaluator, config)
     evaluator.close()
     assert not model_processes(store.workspace)
@@ -188,7 +188,7 @@ def killed_page(store: RunStore, asks: str, says: list[bytes], signals: list[int
 @NEEDS_PROC
 def test_a_process_ends_when_its_program_is_killed(store: RunStore) -> None:
     child = killed_page(store, "evaluator.ask(config, Summary())\nprint('open', flush=True)", [b"open\n"], [])
-    wait_for(lambda: process_start_time(child) is None, 5)
+    wait_for(lambda: process_start_time(child) is None)
 
 
 @NEEDS_PROC
@@ -201,7 +201,7 @@ def test_a_process_that_does_not_leave_by_itself_ends_with_its_program_too(store
         "print(evaluator.protections['ends_with_parent'], flush=True)"
     )
     child = killed_page(store, asks, [b"True\n"] * 3, [signal.SIGSTOP], EVENHAND_NO_FORK="1")
-    wait_for(lambda: process_start_time(child) is None, 5)
+    wait_for(lambda: process_start_time(child) is None)
 
 
 @NEEDS_PROC

@@ -204,7 +204,7 @@ def test_a_program_ends_with_its_owner_and_so_does_what_it_started(
         os.kill(program.pid, signal.SIGKILL)
     else:
         program._connection.close()
-    wait_for(lambda: not group_of(program.pid), 10)
+    wait_for(lambda: not group_of(program.pid))
 
 
 def test_a_program_that_need_not_end_outlives_its_owner(server: ForkServer, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_fork_server_that_was_killed_is_replaced_and_nothing_is_lost_meanwhile
     assert own.server is not None
     pid = own.server.pid
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not before.is_alive, 5)  # as it would end with a program that started it itself
+    wait_for(lambda: not before.is_alive)  # as it would end with a program that started it itself
     before.close()
     meanwhile = model_process(tmp_path)
     assert kind_of_start(meanwhile) is subprocess.Popen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from small_models import numbers_schema
 from fairness_engine.errors import InputError, ModelError
 from fairness_engine.models.formats import detect_format, read_members
 from fairness_engine.models.open import open_model
+from memory import takes_at_most
 
 ROWS = np.random.default_rng(8).integers(0, 10, (100, 4)).astype(np.float64)
 LABELS = (ROWS[:, 0] > 4).astype(int)
@@ -104,13 +104,14 @@ def test_a_directory_of_a_million_members_is_not_read(tmp_path: Path, is_large: 
             file.write(struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, n, n, n_bytes, 0))
             file.write(struct.pack("<4sLQL", b"PK\x06\x07", 0, n_bytes, 1))
         file.write(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, 100 if is_large else n_bytes, 0, 0))
-    started = time.perf_counter()
-    with pytest.raises(ModelError, match="at most 50,000 members, but its directory is made for more"):
+    with (
+        takes_at_most(1_000_000),
+        pytest.raises(ModelError, match="at most 50,000 members, but its directory is made for more"),
+    ):
         read_members(path, lambda name: True)
     path.write_bytes(b"PK" + path.read_bytes())
-    with pytest.raises(ModelError, match="at most 50,000 members"):
+    with takes_at_most(1_000_000), pytest.raises(ModelError, match="at most 50,000 members"):
         detect_format(path, path.name)
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("held", [None, 3, "text", [], {}, np.zeros(3)], ids=lambda value: type(value).__name__)

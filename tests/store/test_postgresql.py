@@ -123,7 +123,7 @@ def test_what_is_patient_waits_and_says_so_and_writes_once(team: RunStore, postg
         "The database of the run store must answer",
         "The database of the run store answers again",
     ]
-    assert 1.0 < team.patience.waited_seconds < 60.0
+    assert team.patience.waited_seconds > 1.0
 
 
 def test_patience_has_an_end(team: RunStore, postgresql: Cluster) -> None:

@@ -34,6 +34,8 @@ from models.export_bank import (
 )
 from models.small_models import write_legacy_h5
 
+ALPHABETICAL = ("ja", "nein", UNDER_REVIEW)
+
 
 def write_layers(path: Path, layers: Layers) -> Path:
     """A file of dense layers, in the format of its suffix; .nnet ends in a logit, the others in a sigmoid or
@@ -170,8 +172,21 @@ def seldom(name: str, bank: Bank, folder: Path) -> Case:
     return Case(name, write_layers(file_of(folder, name, ".h5"), layers), truth)
 
 
-def three_classes(name: str, bank: Bank, folder: Path, order: Sequence[str]) -> Case:
-    """A softmax of three outcomes, one of them 'prüfen', in an order of its own; the data's is the alphabet's."""
+def three_classes(
+    name: str,
+    bank: Bank,
+    folder: Path,
+    order: Sequence[str],
+    columns: str = "as the file",
+    scaling: str = "",
+    suffix: str = ".h5",
+) -> Case:
+    """A softmax of three outcomes, one of them 'prüfen', in an order of its own; the data's is the alphabet's.
+
+    Args:
+        columns: the order of the inputs, see ``Bank.orders``.
+        scaling, suffix: as ``Bare`` has them.
+    """
     from sklearn.linear_model import LogisticRegression
 
     shift, scale = bank.scaler(bank.inputs, "standard")
@@ -182,9 +197,11 @@ def three_classes(name: str, bank: Bank, folder: Path, order: Sequence[str]) -> 
     weights = fitted.coef_.T[:, own]
     bias = fitted.intercept_[own]
     layers = [(weights / scale[:, None], bias - (shift / scale) @ weights)]
+    names = bank.orders(columns)
+    layers = rearranged(bank, layers, names, *bank.scaler(bank.inputs[names], scaling))
     scores = fitted.predict_proba(values)
     truth = scores[:, list(fitted.classes_).index("ja")]
-    path = write_layers(file_of(folder, name, ".h5"), layers)
+    path = write_layers(file_of(folder, name, suffix), layers)
     return Case(name, path, truth, "three", answers={"probability of the decision": scores.max(axis=1)})
 
 
@@ -234,7 +251,18 @@ FILES_WITHOUT_NAMES: dict[str, Maker] = {
     "a category more": partial(changed, change="a category more"),
     "Alter and Laufzeit exchanged": partial(changed, change="Alter and Laufzeit exchanged"),
     "probabilities far below 0.5": seldom,
-    "three classes, alphabetical": partial(three_classes, order=("ja", "nein", UNDER_REVIEW)),
+    "three classes, alphabetical": partial(three_classes, order=ALPHABETICAL),
     "three classes, another order": partial(three_classes, order=("ja", UNDER_REVIEW, "nein")),
     "three classes, rotated": partial(three_classes, order=("nein", UNDER_REVIEW, "ja")),
+    "three classes, get_dummies": partial(three_classes, order=ALPHABETICAL, columns="numbers first"),
+    "three classes, get_dummies, numbers standardised": partial(
+        three_classes, order=ALPHABETICAL, columns="numbers first", scaling="standard"
+    ),
+    "three classes, ColumnTransformer, numbers 0 to 1": partial(
+        three_classes, order=ALPHABETICAL, columns="categories first", scaling="minmax"
+    ),
+    "three classes, get_dummies, .nnet": partial(
+        three_classes, order=ALPHABETICAL, columns="numbers first", suffix=".nnet"
+    ),
+    "three classes, shuffled": partial(three_classes, order=ALPHABETICAL, columns="shuffled"),
 }

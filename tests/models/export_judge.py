@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from fairness_engine.data.corrections import change_label
 from fairness_engine.data.dataset import Dataset, make_dataset
@@ -125,6 +126,6 @@ def scores_of_ja(model: Model, dataset: Dataset, case: Case) -> Any:
     scores = model.scores(dataset.rows)
     place = model.classes.index(LABELS[case.labels][0])
     if not model.is_binary:
-        return scores[:, place]
+        return (softmax(scores, axis=1) if model.predictor.output is Output.LOGIT else scores)[:, place]
     values = sigmoid(scores[:, 0]) if model.predictor.output is Output.LOGIT else scores[:, 0]
     return values if place == 1 else 1 - values

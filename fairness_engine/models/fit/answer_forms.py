@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Schema
@@ -41,16 +42,26 @@ class AnswerForm:
     is_of_other: bool
 
 
-def forms_of(scores: FloatArray, output: Output, *, is_binary: bool) -> list[AnswerForm]:
-    """A model's scores ``(n_rows,)`` as they are, a logit as a probability, and the same for the other of two
-    outcomes.
+def forms_of(scores: FloatArray, decided: IntArray, output: Output) -> list[AnswerForm]:
+    """A model's scores as they are, a logit as a probability, and the same for the other of two outcomes; of more than
+    two those of the class that was decided.
+
+    Args:
+        scores: ``(n_rows, n_scores)``.
+        decided: ``(n_rows,)``.
     """
-    forms = [AnswerForm(scores, False)]
-    if output is Output.LOGIT and is_binary:
-        forms += [AnswerForm(sigmoid(scores), False), AnswerForm(-scores, True), AnswerForm(1 - sigmoid(scores), True)]
-    elif is_binary:
-        forms.append(AnswerForm(1 - scores, True))
-    return forms
+    is_logit = output is Output.LOGIT
+    if scores.shape[1] > 1:
+        told = [scores, softmax(scores, axis=1)] if is_logit else [scores]
+        return [AnswerForm(each[np.arange(len(each)), decided], False) for each in told]
+    values = scores[:, 0]
+    if is_logit:
+        share = sigmoid(values)
+        return [
+            *(AnswerForm(values, False), AnswerForm(share, False)),
+            *(AnswerForm(-values, True), AnswerForm(1 - share, True)),
+        ]
+    return [AnswerForm(values, False), AnswerForm(1 - values, True)]
 
 
 def as_scores(given: FloatArray, output: Output) -> FloatArray:
@@ -71,11 +82,10 @@ class Compared:
         self._classes = classes
         self._decided = model.decide(scores)
         self._given = as_scores(given, model.predictor.output)
-        mine = scores[:, 0] if model.is_binary else scores[np.arange(len(scores)), self._decided]
         has_score = np.isfinite(given)
         self._has_class = classes >= 0
         self.has_decisions = bool(self._has_class.any())
-        forms = forms_of(mine, model.predictor.output, is_binary=model.is_binary)
+        forms = forms_of(scores, self._decided, model.predictor.output)
         gaps = [np.where(has_score, np.abs(form.values - self._given), 0.0) for form in forms]
         place = min(range(len(forms)), key=lambda i: float(np.quantile(gaps[i], 0.9)))
         self._form = forms[place]
@@ -120,7 +130,8 @@ def _gaps(model: Model, schema: Schema, rows: FloatArray, given: FloatArray) -> 
     assert model.reread is not None, "asked of a file"
     read = model.reread(schema)
     known = as_scores(given, read.predictor.output)
-    forms = forms_of(read.scores(rows)[:, 0], read.predictor.output, is_binary=True)
+    scores = read.scores(rows)
+    forms = forms_of(scores, read.decide(scores), read.predictor.output)
     return [np.abs(form.values - known) for form in forms]
 
 
@@ -131,7 +142,7 @@ def fitted_scaling(model: Model, way: Way, rows: FloatArray, given: FloatArray, 
     Found by least squares from the way's own scaling on a part of the answers; all others must then be given too.
 
     Args:
-        model: of a file, of two classes.
+        model: of a file.
         way: that nearly gives the answers.
         rows, given: of the answers ``(n_answers, n_columns)`` and ``(n_answers,)``.
         tolerance: by how much a score may differ.
@@ -162,8 +173,8 @@ def fitted_scaling(model: Model, way: Way, rows: FloatArray, given: FloatArray, 
         return np.column_stack([start[:, 0] + moves[:, 0] * start[:, 1], start[:, 1] * np.exp(moves[:, 1])])
 
     def answers(part: slice | NDArray[np.int64], point: FloatArray) -> list[FloatArray]:
-        scores = predictor.predict(_scaled(inputs, encoder.names, names, scaling(point), part))[:, 0]
-        return [form.values for form in forms_of(scores, predictor.output, is_binary=True)]
+        scores = predictor.predict(_scaled(inputs, encoder.names, names, scaling(point), part))
+        return [form.values for form in forms_of(scores, model.decide(scores), predictor.output)]
 
     chosen = np.linspace(0, len(rows) - 1, n_fitted).astype(np.int64)
     origin = np.ones(n_parameters)

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
@@ -40,7 +40,7 @@ from fairness_engine.models.fit.input_ways import (
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.fit.probing import n_differing, random_in_words
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
-from fairness_engine.models.fit.roc import auc, difference, standard_error
+from fairness_engine.models.fit.roc import Outcomes
 from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output
 
@@ -139,6 +139,7 @@ class _Judge:
         self.rows = dataset.rows[chosen]
         self.labels = dataset.labels[chosen] if has_labels and dataset.labels is not None else None
         self.scores = model.scores(self.rows)
+        self.outcomes = None if self.labels is None else Outcomes(self.labels, self.scores.shape[1])
         self.positive = model.classes[1] if model.is_binary else None
         self.other = model.classes[0]
         self.nameless = frozenset() if model.reread is None else by_position(model, self.schema)
@@ -166,29 +167,32 @@ class _Judge:
 
     def against_labels(self) -> Reading:
         facts = self._facts()
-        if self.labels is None:
+        if self.outcomes is None:
             said = (
                 "Nothing in the data tells whether the model is read rightly: it has no label with the model's "
                 "outcomes. Bring known answers, scores that the model gave in its own environment."
             )
             return Reading(State.UNCONFIRMED, **facts, advice=(said,))
-        if self.positive is None:
-            return self._many_classes(facts)
-        is_positive = self.labels == 1
-        reference = self._reference()
         area = facts["auc"]
-        error = standard_error(self.scores[:, 0], is_positive)
         if area is None:
             said = (
                 "Nothing tells whether the model is read rightly: all rows have one outcome, or some have no score. "
                 "Bring known answers."
             )
             return Reading(State.UNCONFIRMED, **facts, advice=(said,))
-        ways, better = self._ways(is_positive)
+        reference = self._reference(self.outcomes)
+        error = self.outcomes.standard_error(self._told(self.scores))
+        ways, better = self._ways(self.outcomes)
         advice: list[str] = []
         if better:
             advice.append(self._on_better(better, area))
-        elif area < 0.5 - _NEAR_GUESSING * error:
+        elif self.positive is None and self._is_guessing(self.outcomes.labels, facts["accuracy"]):
+            advice.append(
+                f"The model is right on {100 * facts['accuracy']:.1f} % of the rows, no more than by giving the same "
+                "decisions to anybody: check the order and the scaling of its inputs, the codes of categories and the "
+                "order of its classes, or bring known answers."
+            )
+        elif self.positive is not None and area < 0.5 - _NEAR_GUESSING * error:
             better, said = self._on_inverted(facts, ways)
             advice.append(said)
         elif area < 0.5 + _NEAR_GUESSING * error:
@@ -202,14 +206,16 @@ class _Judge:
                 "that it did not see: a model that is read rightly is seldom so much weaker. Check the order and the "
                 "scaling of its inputs, or bring known answers."
             )
-        elif facts["accuracy"] < 0.5 - _NEAR_GUESSING * 0.5 / math.sqrt(len(self.labels)):
+        elif self.positive is not None and self._is_mostly_wrong(facts["accuracy"]):
             advice.append(
                 f"The model is right on {100 * facts['accuracy']:.0f} % of the rows only, though its scores tell the "
                 f"outcomes apart (AUC {area:.2f}): check which outcome its class 1 is, the decision threshold, and the "
                 "order and the scaling of its inputs, or bring known answers."
             )
+        if self.positive is None and not better:
+            advice += self._on_class_order()
         if not advice:
-            advice += [*self._on_exchanged(is_positive), *self._on_guesses()]
+            advice += [*self._on_exchanged(self.outcomes), *self._on_guesses()]
         state = State.UNCONFIRMED if advice else State.PLAUSIBLE
         return Reading(state, **facts, reference_auc=reference, ways=ways, better=better, advice=tuple(advice))
 
@@ -220,32 +226,30 @@ class _Judge:
             "inputs_by": self.inputs_by,
             "guessed": self.guessed,
         }
-        if self.labels is None:
+        if self.outcomes is None:
             return facts
         accuracy = float((self.model.decide(self.scores) == self.labels).mean())
-        facts["accuracy"] = accuracy
+        area = self.outcomes.auc(self._told(self.scores))
+        facts |= {"accuracy": accuracy, "auc": area}
         if self.positive is not None:
-            area = auc(self.scores[:, 0], self.labels == 1)
-            facts |= {
-                "auc": area,
-                "auc_reversed": None if area is None else 1 - area,
-                "accuracy_reversed": 1 - accuracy,
-            }
+            facts |= {"auc_reversed": None if area is None else 1 - area, "accuracy_reversed": 1 - accuracy}
         return facts
 
-    def _many_classes(self, facts: dict[str, Any]) -> Reading:
-        assert self.labels is not None, "asked with labels"
-        commonest = float(np.bincount(self.labels).max() / len(self.labels))
-        error = math.sqrt(commonest * (1 - commonest) / len(self.labels))
-        if facts["accuracy"] <= commonest + _NEAR_GUESSING * error:
-            said = (
-                f"The model is right on {100 * facts['accuracy']:.1f} % of the rows, always saying the commonest "
-                f"outcome on {100 * commonest:.1f} %: check the "
-                "order of its inputs and of its classes, or bring known answers."
-            )
-            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
-        advice = (*self._on_class_order(), *self._on_guesses())
-        return Reading(State.UNCONFIRMED if advice else State.PLAUSIBLE, **facts, advice=advice)
+    def _told(self, scores: FloatArray) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` that can be compared from row to row: logits of several classes cannot."""
+        is_comparable = scores.shape[1] == 1 or self.model.predictor.output is not Output.LOGIT
+        return scores if is_comparable else np.asarray(log_softmax(scores, axis=1))
+
+    def _is_guessing(self, labels: IntArray, accuracy: float) -> bool:
+        """Whether decisions are right no more often than if they were given out by chance, as many of each."""
+        n_classes = len(self.model.classes)
+        decided = np.bincount(self.model.decide(self.scores), minlength=n_classes)
+        by_chance = float(decided @ np.bincount(labels, minlength=n_classes)) / len(labels) ** 2
+        return accuracy <= by_chance + _NEAR_GUESSING * math.sqrt(by_chance * (1 - by_chance) / len(labels))
+
+    def _is_mostly_wrong(self, accuracy: float) -> bool:
+        """Whether decisions between two outcomes are wrong on clearly more than half of the rows."""
+        return accuracy < 0.5 - _NEAR_GUESSING * 0.5 / math.sqrt(len(self.rows))
 
     def _on_class_order(self) -> tuple[str, ...]:
         """Where the file does not name more than two classes: every two must fit the labels clearly better than in each
@@ -318,7 +322,7 @@ class _Judge:
 
     # --- other orders ---------------------------------------------------------------------
 
-    def _ways(self, is_positive: NDArray[np.bool_]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    def _ways(self, outcomes: Outcomes) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
         """What every usual way would give, the best first; and the best where it fits far better than the present
         one.
         """
@@ -326,13 +330,13 @@ class _Judge:
             return (), {}
         if self.model.predictor.output is Output.LABEL:
             return (), {}  # other ways are tried by scores, which tell more than decisions
-        present = self.scores[:, 0]
-        is_free = self.positive_by is KnownBy.NOBODY
+        present = self._told(self.scores)
+        is_free = self.positive is not None and self.positive_by is KnownBy.NOBODY
         tried = []
         for way in ways_of(self.model, self.schema, self.dataset.rows):
             with suppress(Exception):  # a pipeline cannot take texts for numbers
-                scores = self.model.reread(way.schema).scores(self.rows)[:, 0]
-                area = auc(scores, is_positive)
+                scores = self._told(self.model.reread(way.schema).scores(self.rows))
+                area = outcomes.auc(scores)
                 if area is None:
                     continue
                 tried.append((max(area, 1 - area) if is_free else area, area, way, scores))
@@ -343,11 +347,11 @@ class _Judge:
         if not tried:
             return shown, {}
         _, area, way, scores = tried[0]
-        mine = auc(present, is_positive) or 0.5
-        is_reversed = area < 0.5
+        mine = outcomes.auc(present) or 0.5
+        is_reversed = is_free and area < 0.5
         if is_free and mine < 0.5:
             present = -present
-        gain, error = difference(present, -scores if is_reversed else scores, is_positive)
+        gain, error = outcomes.difference(present, -scores if is_reversed else scores)
         if gain < _FAR or gain < _SURE * error:
             return shown, {}
         better = {**_as_better(way), "auc": 1 - area if is_reversed else area}
@@ -363,7 +367,7 @@ class _Judge:
             said += f", with '{cut(str(better['positive']))}' as class 1"
         return f"{said}. Read it so (Model page, or 'layout' of the schema file), if that is how it was trained."
 
-    def _on_exchanged(self, is_positive: NDArray[np.bool_]) -> list[str]:
+    def _on_exchanged(self, outcomes: Outcomes) -> list[str]:
         """Where two inputs without names would fit better in each other's place, their order is wrong: training does
         not leave that.
 
@@ -375,7 +379,7 @@ class _Judge:
             return []
         read = self.model.reread(self.schema)
         inputs = read.encoder.plain(self.rows)
-        present = self.scores[:, 0]
+        present = self._told(self.scores)
         names = read.encoder.names
         worst = 0.0
         found = ""
@@ -392,7 +396,8 @@ class _Judge:
         order = self.rng.permutation(len(pairs))
         every = max(1, len(self.rows) // _N_GLANCED)  # most exchanges are far worse, as fewer rows show
         few = inputs[::every]
-        before = auc(present[::every], is_positive[::every]) or 0.5
+        of_few = outcomes.part(slice(None, None, every))
+        before = of_few.auc(present[::every]) or 0.5
         of_numbers = np.array([all(names[i] in numbers for i in pairs[k]) for k in order], dtype=bool)
         of_protected = np.array([made_of[names[pairs[k][0]]] in self.schema.protected for k in order], dtype=bool)
         is_first = of_numbers | of_protected
@@ -402,11 +407,11 @@ class _Judge:
             one, other = pairs[k]
             if (matrix[:, one] == matrix[:, other]).all():
                 continue
-            glance = read.predictor.predict(_exchanged(few, one, other))[:, 0]
-            if (auc(glance, is_positive[::every]) or 0.0) < before + _LEAST_GAIN / 3:
+            glance = self._told(read.predictor.predict(_exchanged(few, one, other)))
+            if (of_few.auc(glance) or 0.0) < before + _LEAST_GAIN / 3:
                 continue
-            scores = read.predictor.predict(_exchanged(inputs, one, other))[:, 0]
-            gain, error = difference(present, scores, is_positive)
+            scores = self._told(read.predictor.predict(_exchanged(inputs, one, other)))
+            gain, error = outcomes.difference(present, scores)
             if gain > max(worst, _LEAST_GAIN, _SURE_OF_EXCHANGE * error):
                 worst = gain
                 found = f"'{names[one]}' and '{names[other]}'"
@@ -429,10 +434,8 @@ class _Judge:
         one, other = (inputs[names[i]].dtype for i in pair)
         return bool(one == other and one.kind in "iuf")
 
-    def _reference(self) -> float | None:
+    def _reference(self, outcomes: Outcomes) -> float | None:
         """AUC of a linear fit by least squares to half of the rows, on the other half."""
-        if self.labels is None:
-            return None
         taken = self.model.taken(self.schema.names)
         columns = [
             column
@@ -453,13 +456,18 @@ class _Judge:
         inputs = np.column_stack([inputs, np.ones(len(inputs))])
         is_learned = np.arange(len(inputs)) % 2 == 0
         learned = inputs[is_learned]
-        target = (self.labels == 1)[is_learned] - 0.5
         normal = learned.T @ learned + _RIDGE * np.eye(learned.shape[1])
-        weights = np.linalg.solve(normal, learned.T @ target)
-        scores = inputs[~is_learned] @ weights
+        scores = np.zeros((len(inputs), outcomes.n_scores))
+        for column, is_it in outcomes.sides:
+            weights = np.linalg.solve(normal, learned.T @ (is_it[is_learned] - 0.5))
+            scores[:, column] = inputs @ weights
+        scores = scores[~is_learned]
+        others = outcomes.part(~is_learned)
         if self.model.predictor.output is Output.LABEL:  # compared with a model that gives no finer scores
-            scores = (scores > np.quantile(scores, 1 - float((self.labels == 1).mean()))).astype(np.float64)
-        return auc(scores, (self.labels == 1)[~is_learned])
+            share = float((others.labels == 1).mean())
+            least = np.quantile(scores, 1 - share) if outcomes.n_scores == 1 else scores.max(axis=1, keepdims=True)
+            scores = (scores > least if outcomes.n_scores == 1 else scores == least).astype(np.float64)
+        return others.auc(scores)
 
     # --- by known answers -----------------------------------------------------------------
 
@@ -513,7 +521,7 @@ class _Judge:
             advice = self._on_class_order()
             return Reading(State.UNCONFIRMED if advice else State.CONFIRMED, **facts, advice=advice)
         is_said = self.positive_by is KnownBy.PERSON
-        side = self._side(self.scores[:, 0])
+        side = self._side(self.scores)
         if side > 0 or (not side and is_said and not compared.is_of_other):
             return Reading(State.CONFIRMED, **facts)
         if not side:
@@ -546,11 +554,10 @@ class _Judge:
 
     def _side(self, scores: FloatArray) -> int:
         """1 where the labels show that scores are those of class 1, -1 of the other, 0 where they do not tell."""
-        if self.labels is None:
+        if self.outcomes is None:
             return 0
-        is_positive = self.labels == 1
-        area = auc(scores, is_positive)
-        error = standard_error(scores, is_positive)
+        area = self.outcomes.auc(scores)
+        error = self.outcomes.standard_error(scores)
         if area is None or abs(area - 0.5) < _NEAR_GUESSING * error:
             return 0
         return 1 if area > 0.5 else -1
@@ -560,7 +567,7 @@ class _Judge:
     ) -> tuple[list[str], dict[str, Any]]:
         """The usual way in which the model does give the known answers, if one does; or nearly does."""
         is_known = np.isfinite(given)
-        if self.model.reread is None or not self.model.is_binary or not is_known.any():
+        if self.model.reread is None or not is_known.any():
             return [], {}
         rows = rows[is_known][:MAX_ROWS]
         given = given[is_known][:MAX_ROWS]
@@ -589,8 +596,8 @@ class _Judge:
             way = fitted
         better = _as_better(way)
         said = f"With its inputs {way.in_words()} it gives all known answers"
-        read = self.model.reread(way.schema)
-        if self.positive_by is not KnownBy.FILE and self._side(read.scores(self.rows)[:, 0]) < 0:
+        is_open = self.positive is not None and self.positive_by is not KnownBy.FILE
+        if is_open and self._side(self.model.reread(way.schema).scores(self.rows)) < 0:
             better |= {"positive": self.other}
             said += f", as scores of '{self.other}'"
         return [f"{said}. Read it so (Model page, or 'layout' of the schema file)."], better

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 
 
 def auc(scores: FloatArray, is_positive: Any) -> float | None:
@@ -84,3 +86,44 @@ def standard_error(scores: FloatArray, is_positive: Any) -> float:
     if places is None:
         return math.inf
     return math.sqrt(sum(float(np.var(part, ddof=min(1, len(part) - 1)) / len(part)) for part in places))
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What scores are judged by: of two outcomes the second against the first, of more each against all others, and the
+    mean of that (scikit-learn's ``roc_auc_score`` with ``multi_class="ovr"``).
+
+    Args:
+        labels: the outcome of every row ``(n_rows,)``.
+        n_scores: scores of a row: 1 for two outcomes, else one an outcome.
+    """
+
+    labels: IntArray
+    n_scores: int
+
+    @cached_property
+    def sides(self) -> list[tuple[int, BoolArray]]:
+        """Columns of scores, and the rows that are to score high there ``(n_rows,)``."""
+        if self.n_scores == 1:
+            return [(0, self.labels == 1)]
+        return [(int(one), self.labels == one) for one in np.unique(self.labels)]
+
+    def part(self, chosen: Any) -> Outcomes:
+        """Those of some of the rows."""
+        return Outcomes(self.labels[chosen], self.n_scores)
+
+    def auc(self, scores: FloatArray) -> float | None:
+        """Area under the ROC curve of scores ``(n_rows, n_scores)``; ``None`` as the function ``auc``."""
+        areas = [auc(scores[:, column], is_it) for column, is_it in self.sides]
+        known = [area for area in areas if area is not None]
+        return float(np.mean(known)) if known and len(known) == len(areas) else None
+
+    def difference(self, first: FloatArray, second: FloatArray) -> tuple[float, float]:
+        """``difference`` of scores ``(n_rows, n_scores)``; the error of a mean is at most the mean of the errors."""
+        parts = [difference(first[:, column], second[:, column], is_it) for column, is_it in self.sides]
+        gain, error = np.mean(parts, axis=0)
+        return float(gain), float(error)
+
+    def standard_error(self, scores: FloatArray) -> float:
+        """Of the AUC of scores ``(n_rows, n_scores)``, at most."""
+        return float(np.mean([standard_error(scores[:, column], is_it) for column, is_it in self.sides]))

@@ -94,7 +94,8 @@ TERMS = {
     "review": "One data set, one model and one question about them. It keeps its runs and your notes.",
     "accuracy": "Share of the data's rows where the model's decision equals the recorded outcome.",
     "majority share": "Accuracy of always saying the most frequent outcome. A useful model does better.",
-    "AUC": "Chance that a row with the favourable outcome gets the higher score. 0.5 is guessing, 1 is perfect.",
+    "AUC": "Chance that a row with the favourable outcome gets the higher score; of more than two outcomes the mean of "
+    "each against the others. 0.5 is guessing, 1 is perfect.",
     "domain": "All values a column may take in the search, whether or not they occur in your data.",
     "plausibility limits": "Narrower ranges for the search, so that it does not invent people who cannot exist.",
     "fixed attribute": "The search leaves these values as they are in rows of your data.",

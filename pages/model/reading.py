@@ -453,6 +453,7 @@ def _made_of(match: Mapping[str, Any]) -> str:
 
 def _received(label: object, value: object, *, is_category: bool) -> str:
     """What the model receives, behind what people read where these differ."""
-    if is_category or label is None or str(label) == str(value):
-        return str(value)
-    return f"{label} → {value}"
+    told = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if is_category or label is None or str(label) == told:
+        return told
+    return f"{label} → {told}"

@@ -254,6 +254,9 @@ FILES_WITHOUT_NAMES: dict[str, Maker] = {
     "three classes, alphabetical": partial(three_classes, order=ALPHABETICAL),
     "three classes, another order": partial(three_classes, order=("ja", UNDER_REVIEW, "nein")),
     "three classes, rotated": partial(three_classes, order=("nein", UNDER_REVIEW, "ja")),
+    "three classes, rotated, get_dummies": partial(
+        three_classes, order=("nein", UNDER_REVIEW, "ja"), columns="numbers first"
+    ),
     "three classes, get_dummies": partial(three_classes, order=ALPHABETICAL, columns="numbers first"),
     "three classes, get_dummies, numbers standardised": partial(
         three_classes, order=ALPHABETICAL, columns="numbers first", scaling="standard"

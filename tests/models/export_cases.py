@@ -12,6 +12,7 @@ NEVER_RIGHT = frozenset(
         *("shuffled", "shuffled, 1 was nein, network", "income as a logarithm", "a constant instead of Alter"),
         *("without PLZ", "PLZ as a number", "a category more", "Alter and Laufzeit exchanged"),
         *("three classes, another order", "three classes, rotated", "three classes, shuffled"),
+        "three classes, rotated, get_dummies",
         "skops, dummies, frame, income as a logarithm",
         *("skops, pipeline of columns, array, numbers first", "Keras, block of numbers reversed, words looked up"),
     }

@@ -56,3 +56,12 @@ def test_no_export_is_silently_misread(name: str, bank: Bank, judge: Judge) -> N
 def test_every_export_is_of_another_kind() -> None:
     assert len(NAMES) >= 24
     assert set(ALL) >= NEVER_RIGHT | SLOW_OR_ALIKE
+
+
+@pytest.mark.parametrize("name", ["three classes, rotated", "three classes, rotated, get_dummies"])
+def test_the_order_of_classes_that_fits_is_named_beside_that_of_the_inputs(name: str, bank: Bank, judge: Judge) -> None:
+    """A wrong order of the inputs was proposed to whoever had the classes in a wrong order."""
+    opened = judge.as_it_is(ALL[name](name, bank, judge.folder))
+    assert opened.reading is not None
+    assert "'nein', 'prüfen', 'ja'" in opened.said
+    assert opened.reading.better.get("order") == ("numbers first, then categories" if "get_dummies" in name else None)

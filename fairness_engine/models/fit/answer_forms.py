@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Schema
 from fairness_engine.models.dense.activations import sigmoid
 from fairness_engine.models.fit.input_ways import Way, number_inputs, plain_encoder
+from fairness_engine.models.fit.roc import comparable
 from fairness_engine.models.model import Model, Output
 
 _N_FITTED = 400
@@ -52,7 +52,7 @@ def forms_of(scores: FloatArray, decided: IntArray, output: Output) -> list[Answ
     """
     is_logit = output is Output.LOGIT
     if scores.shape[1] > 1:
-        told = [scores, softmax(scores, axis=1)] if is_logit else [scores]
+        told = [scores, np.exp(comparable(scores, output))] if is_logit else [scores]
         return [AnswerForm(each[np.arange(len(each)), decided], False) for each in told]
     values = scores[:, 0]
     if is_logit:

@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
@@ -40,7 +39,7 @@ from fairness_engine.models.fit.input_ways import (
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.fit.probing import n_differing, random_in_words
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
-from fairness_engine.models.fit.roc import Outcomes
+from fairness_engine.models.fit.roc import Outcomes, comparable
 from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output
 
@@ -236,9 +235,7 @@ class _Judge:
         return facts
 
     def _told(self, scores: FloatArray) -> FloatArray:
-        """Scores ``(n_rows, n_scores)`` that can be compared from row to row: logits of several classes cannot."""
-        is_comparable = scores.shape[1] == 1 or self.model.predictor.output is not Output.LOGIT
-        return scores if is_comparable else np.asarray(log_softmax(scores, axis=1))
+        return comparable(scores, self.model.predictor.output)
 
     def _is_guessing(self, labels: IntArray, accuracy: float) -> bool:
         """Whether decisions are right no more often than if they were given out by chance, as many of each."""
@@ -255,19 +252,21 @@ class _Judge:
         """Where the file does not name more than two classes: every two must fit the labels clearly better than in each
         other's place.
         """
-        if self.positive_by is KnownBy.FILE or self.labels is None:
+        if self.positive_by is KnownBy.FILE or self.outcomes is None:
             return ()
         decided = self.model.decide(self.scores)
         for one, other in itertools.combinations(range(len(self.model.classes)), 2):
             exchanged = np.where(decided == one, other, np.where(decided == other, one, decided))
-            gain = (decided == self.labels).astype(float) - (exchanged == self.labels)
+            gain = (decided == self.outcomes.labels).astype(float) - (exchanged == self.outcomes.labels)
             if gain.mean() > _NEAR_GUESSING * gain.std() / math.sqrt(len(gain)) and (gain != 0).any():
                 continue
             names = f"'{cut(self.model.classes[one])}' and '{cut(self.model.classes[other])}'"
+            _, classes = self._turned(self.outcomes, self._told(self.scores))
+            best = f"; they would fit best as {_listed(classes)}" if classes else ""
             return (
                 f"The file does not name its classes, and the labels do not show that {names} are not in each other's "
-                "place. Put the label's outcomes in the order of the model's classes ('categories' of the label in "
-                "the schema file), or bring known decisions.",
+                f"place{best}. Put the label's outcomes in the order of the model's classes ('categories' of the label "
+                "in the schema file), or bring known decisions.",
             )
         return ()
 
@@ -330,8 +329,7 @@ class _Judge:
             return (), {}
         if self.model.predictor.output is Output.LABEL:
             return (), {}  # other ways are tried by scores, which tell more than decisions
-        present = self._told(self.scores)
-        is_free = self.positive is not None and self.positive_by is KnownBy.NOBODY
+        present, _ = self._turned(outcomes, self._told(self.scores))
         tried = []
         for way in ways_of(self.model, self.schema, self.dataset.rows):
             with suppress(Exception):  # a pipeline cannot take texts for numbers
@@ -339,23 +337,37 @@ class _Judge:
                 area = outcomes.auc(scores)
                 if area is None:
                     continue
-                tried.append((max(area, 1 - area) if is_free else area, area, way, scores))
+                turned, classes = self._turned(outcomes, scores)
+                fit = area if classes is None else outcomes.auc(turned) or 0.5
+                tried.append((fit, area, way, turned, classes))
             if time.process_time() > self.ends:
                 break
         tried.sort(key=lambda each: -each[0])
-        shown = tuple({**_as_better(way), "auc": area} for _, area, way, _ in tried[:_N_SHOWN])
+        shown = tuple({**_as_better(way), "auc": area} for _, area, way, *_ in tried[:_N_SHOWN])
         if not tried:
             return shown, {}
-        _, area, way, scores = tried[0]
-        mine = outcomes.auc(present) or 0.5
-        is_reversed = is_free and area < 0.5
-        if is_free and mine < 0.5:
-            present = -present
-        gain, error = outcomes.difference(present, -scores if is_reversed else scores)
+        fit, _, way, turned, classes = tried[0]
+        gain, error = outcomes.difference(present, turned)
         if gain < _FAR or gain < _SURE * error:
             return shown, {}
-        better = {**_as_better(way), "auc": 1 - area if is_reversed else area}
-        return shown, better | ({"positive": self.other} if is_reversed else {})
+        better = {**_as_better(way), "auc": fit}
+        if classes is None:
+            return shown, better
+        return shown, better | ({"positive": self.other} if self.positive is not None else {"classes": classes})
+
+    def _turned(self, outcomes: Outcomes, scores: FloatArray) -> tuple[FloatArray, list[str] | None]:
+        """Scores with the classes in the order that fits the labels best, and that order, where nobody says which it is
+        and another fits better than the present one.
+        """
+        area = outcomes.auc(scores)
+        if self.positive_by is not KnownBy.NOBODY or area is None:
+            return scores, None
+        if self.positive is not None:
+            return (-scores, [*self.model.classes[::-1]]) if area < 0.5 else (scores, None)
+        columns = outcomes.best_order(scores)
+        if (outcomes.auc(scores[:, columns]) or 0.0) < area + _FAR:
+            return scores, None
+        return scores[:, columns], [self.model.classes[outcome] for outcome in np.argsort(columns)]
 
     def _on_better(self, better: Mapping[str, Any], area: float) -> str:
         how = better["order"] if better["scaling"] == PLAIN else f"{better['order']}, {better['scaling']}"
@@ -365,6 +377,8 @@ class _Judge:
         )
         if "positive" in better:
             said += f", with '{cut(str(better['positive']))}' as class 1"
+        if "classes" in better:
+            said += f", with its classes in the order {_listed(better['classes'])}"
         return f"{said}. Read it so (Model page, or 'layout' of the schema file), if that is how it was trained."
 
     def _on_exchanged(self, outcomes: Outcomes) -> list[str]:
@@ -621,6 +635,12 @@ def _exchanged(inputs: Any, one: int, other: int) -> Any:
     else:
         exchanged[:, [one, other]] = inputs[:, [other, one]]
     return exchanged
+
+
+def _listed(classes: Sequence[str]) -> str:
+    """Classes by name, the first ones of many."""
+    more = f" and {len(classes) - _N_SHOWN} more" if len(classes) > _N_SHOWN else ""
+    return ", ".join(f"'{cut(name, 30)}'" for name in classes[:_N_SHOWN]) + more
 
 
 def _shown(value: Any) -> str:

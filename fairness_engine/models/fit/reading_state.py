@@ -64,6 +64,7 @@ class _Better(TypedDict, total=False):
     layout: dict[str, Any]
     model_input: Word
     positive: Text
+    classes: list[Text]
 
 
 @dataclass(frozen=True)

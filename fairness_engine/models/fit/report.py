@@ -22,7 +22,7 @@ from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.fit.probing import random_in_words, score
 from fairness_engine.models.fit.reading import assess_reading
-from fairness_engine.models.fit.roc import auc
+from fairness_engine.models.fit.roc import Outcomes, comparable
 from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output, measure_rows_per_second
 
@@ -145,7 +145,8 @@ class FitCard:
         threshold: two classes: above it the decision is class 1; ``None`` for more.
         n_rows: rows of the data that were evaluated.
         accuracy, majority_share: shares of rows; ``None`` without labels.
-        auc: of the score of class 1; ``None`` without labels, with one outcome or more than two.
+        auc: of the score of class 1, of more than two outcomes the mean of each against the others; ``None`` without
+            labels, or with one outcome.
         output: ``{"min", "max", "kind"}`` of the scores.
         class_shares: share of rows decided for each class.
         uses_protected: does any decision or score change with the column, by its name.
@@ -243,6 +244,9 @@ def assess_fit(
     is_comparable = labels is not None and len(labels) > 0 and len(dataset.classes) == len(model.classes)
     uses = _uses_protected(model, schema, rows, rng)
     taken = model.taken(schema.names)
+    area = None
+    if is_comparable and labels is not None:
+        area = Outcomes(labels, every.shape[1]).auc(comparable(every, model.predictor.output))
     card = FitCard(
         format=str(model.format),
         kind=model.predictor.kind,
@@ -255,7 +259,7 @@ def assess_fit(
         n_rows=len(every),
         accuracy=float((decisions == labels).mean()) if is_comparable else None,
         majority_share=_majority_share(labels),
-        auc=auc(every[:, 0], labels == 1) if is_comparable and labels is not None and model.is_binary else None,
+        auc=area,
         output=_output(every, model.predictor.output.value),
         class_shares=_class_shares(decisions, model.classes),
         uses_protected=uses,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.models.model import Output
 
 
 def auc(scores: FloatArray, is_positive: Any) -> float | None:
@@ -88,6 +89,17 @@ def standard_error(scores: FloatArray, is_positive: Any) -> float:
     return math.sqrt(sum(float(np.var(part, ddof=min(1, len(part) - 1)) / len(part)) for part in places))
 
 
+def comparable(scores: FloatArray, output: Output) -> FloatArray:
+    """Scores ``(n_rows, n_scores)`` that can be compared from row to row: logits of several classes cannot, the
+    logarithms of their probabilities can.
+    """
+    if scores.shape[1] == 1 or output is not Output.LOGIT:
+        return scores
+    from scipy.special import log_softmax  # seldom needed, and long to load
+
+    return np.asarray(log_softmax(scores, axis=1), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What scores are judged by: of two outcomes the second against the first, of more each against all others, and the
@@ -117,6 +129,17 @@ class Outcomes:
         areas = [auc(scores[:, column], is_it) for column, is_it in self.sides]
         known = [area for area in areas if area is not None]
         return float(np.mean(known)) if known and len(known) == len(areas) else None
+
+    def best_order(self, scores: FloatArray) -> IntArray:
+        """For each outcome the column of scores ``(n_rows, n_scores)`` that fits it best, no column twice
+        ``(n_scores,)``.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        fits = np.full((self.n_scores, self.n_scores), 0.5)
+        for outcome, is_it in self.sides:
+            fits[outcome] = [auc(column, is_it) or 0.5 for column in scores.T]
+        return np.asarray(linear_sum_assignment(fits, maximize=True)[1], dtype=np.int64)
 
     def difference(self, first: FloatArray, second: FloatArray) -> tuple[float, float]:
         """``difference`` of scores ``(n_rows, n_scores)``; the error of a mean is at most the mean of the errors."""

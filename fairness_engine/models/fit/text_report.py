@@ -10,7 +10,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.texts import UNKNOWN, Texts
 from fairness_engine.models.fit.report import FitCard
-from fairness_engine.models.fit.roc import auc
+from fairness_engine.models.fit.roc import Outcomes, comparable
 from fairness_engine.models.model import Output
 from fairness_engine.models.text_model import TextModel, score_texts
 
@@ -95,12 +95,11 @@ def _accuracy(
         return None, None, None
     is_known = labels != UNKNOWN
     known = labels[is_known]
-    is_comparable = len(texts.classes) == len(model.classes)
-    return (
-        float((decisions[is_known] == known).mean()) if is_comparable else None,
-        float(np.bincount(known).max() / len(known)),
-        auc(scores[is_known, 0], known == 1) if is_comparable and model.is_binary else None,
-    )
+    commonest = float(np.bincount(known).max() / len(known))
+    if len(texts.classes) != len(model.classes):
+        return None, commonest, None
+    area = Outcomes(known, scores.shape[1]).auc(comparable(scores[is_known], model.predictor.output))
+    return float((decisions[is_known] == known).mean()), commonest, area
 
 
 def _speed(model: TextModel, texts: tuple[str, ...]) -> float:
@@ -138,7 +137,7 @@ def _warnings(card: FitCard, n_nan: int) -> list[str]:
             "The model gives labels without scores, so there is no threshold to set. Use a version that gives "
             "probabilities."
         )
-    if card.auc is not None and card.auc < _INVERTED_AUC:
+    if len(card.classes) == 2 and card.auc is not None and card.auc < _INVERTED_AUC:
         said.append(
             f"The outputs look inverted (AUC {card.auc:.2f}, below 0.5): is the favourable label right? Exchange the "
             "outcomes."

@@ -12,10 +12,12 @@ import streamlit as st
 from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.explanation.where import leaf_of
 from fairness_engine.explanation.where_tree import condition_rule, sentence
+from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
-from fairness_engine.runs.kinds import SEARCH
+from fairness_engine.runs.kinds import SEARCH, results_of
+from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -138,6 +140,8 @@ def draw(review: Review) -> None:
     if not found.root.n_hits:
         _say_what_next(found)
         return
+    if distribution is Distribution.DATA and group is None:
+        _say_of_scan(review)
     key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}{f'_{group.cohort.id}' if group else ''}"
     leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
     if len(found.leaves) > 1:
@@ -241,6 +245,37 @@ def _say_what_next(found: Where) -> None:
     st.caption(wording.markdown(method_note(found)))
     session.link_to(navigation.PLAN, "Plan a search")
     session.link_to(navigation.SCOPE, "Change the scope")
+
+
+def groups_of_scan(review: Review) -> list[str]:
+    """Conditions of the groups that *Findings* tells of: those of the newest scan of the data in this scope."""
+    scans = (
+        run
+        for run in session.runs(review.id)
+        if SEARCH.has(run.config) and run.n_found and run.config.technique == DATA_SCAN
+        if (run.config.schema, run.config.scope) == (review.schema, review.scope)
+    )
+    newest = next(scans, None)
+    affected = results_of(session.store(), newest.id).affected if newest else None
+    if newest is None or affected is None:
+        return []
+    return [conditions_of_rules(newest.config.schema, one.rules) for one in affected.groups[1:]]
+
+
+def _say_of_scan(review: Review) -> None:
+    """Two trees of different people name different groups, and both are right."""
+    told = groups_of_scan(review)
+    if not told:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="where_findings"):
+        st.caption(
+            wording.markdown(
+                "Findings names the groups that hold most of those whom the data scan found: people with "
+                f"{'; with '.join(told)}. Here another tree is learnt on other rows, and its groups are ranked by "
+                "their share."
+            )
+        )
+        session.link_to(navigation.FINDINGS, "See Findings")
 
 
 # --- picture and table --------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import evenhand
 from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
+from fairness_engine.models.open import open_model
 
 N_ROWS = 600
 COLUMNS = ["income", "gender", "smoker", "dept"]
@@ -105,6 +107,31 @@ def test_a_column_that_the_model_itself_drops_need_not_be_an_input(tmp_path: Pat
         ColumnTransformer([("a", "passthrough", ["income"])], remainder="passthrough"), StandardScaler()
     )
     assert dropped_columns(whole.fit(people[["income"]])) == []
+
+
+@pytest.mark.parametrize("handle_unknown", ["error", "ignore"])
+def test_numbers_that_a_model_takes_for_categories_are_said_by_name(handle_unknown: str, tmp_path: Path) -> None:
+    """The range of 1, 2, 3, 7, 9 has 4, 5, 6 and 8, on which the model fails, or which it takes for nothing."""
+    people = frame()
+    people["region"] = np.random.default_rng(2).choice([1, 2, 3, 7, 9], N_ROWS)
+    labels = OneHotEncoder(handle_unknown=handle_unknown)
+    model = make_pipeline(
+        ColumnTransformer([("c", labels, ["region", "dept"]), ("n", StandardScaler(), ["income"])]),
+        LogisticRegression(),
+    ).fit(people, people["hired"])
+    skops.io.dump(model, tmp_path / "m.skops")
+    said = r"numbers of 'region' for categories, and was trained without 4 of those in its range, for example 4\. Make"
+    as_numbers = evenhand.read_data(people, label="hired", favourable="yes")
+    if handle_unknown == "error":
+        with pytest.raises(evenhand.Error, match=said):
+            evenhand.Review(as_numbers, tmp_path / "m.skops", protected="dept").estimate(distribution="data")
+    else:
+        opened = open_model(tmp_path / "m.skops", as_numbers.schema, classes=as_numbers.outcomes)
+        assert any(re.search(said, sentence) for sentence in opened.notes)
+    data = evenhand.read_data(people, label="hired", favourable="yes", kinds={"region": "categorical"})
+    decided = np.stack([model.predict(people.assign(dept=value)) for value in ("HR", "IT", "Ops")])
+    found = evenhand.Review(data, tmp_path / "m.skops", protected="dept").estimate(distribution="data")
+    assert found.n_hits == (decided != decided[0]).any(axis=0).sum()
 
 
 def test_categories_of_all_members_are_known_together_and_none_by_a_wrong_name() -> None:

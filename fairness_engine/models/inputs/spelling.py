@@ -33,6 +33,30 @@ def known_categories(estimator: Any) -> dict[str, list[Any]]:
     return {column: list(values.values()) for column, values in found.items()}
 
 
+def refusing_columns(estimator: Any) -> set[str]:
+    """The columns whose encoder raises an error on what it was not fitted on."""
+    encoders = _encoders(estimator, [], set())
+    return {name for names, one in encoders if getattr(one, "handle_unknown", "") == "error" for name in names}
+
+
+def unknown_numbers(column: Column, known: Sequence[Any]) -> tuple[int, int | None]:
+    """How many whole numbers of a column's range are none of the categories that a model was trained on, and the least
+    of them; none of a column of another kind.
+    """
+    if column.kind is not Kind.INTEGER or column.minimum is None or column.maximum is None:
+        return 0, None
+    low, high = int(column.minimum), int(column.maximum)
+    own = {normal(value) for value in known}
+    there = sum(low <= float(number) <= high for number in own if _is_whole(number))
+    if there == high - low + 1:
+        return 0, None
+    return high - low + 1 - there, next(number for number in range(low, high + 1) if str(number) not in own)
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("-").isdecimal()
+
+
 def dropped_columns(estimator: Any) -> list[str]:
     """The named columns that a pipeline is given and drops before anything looks at them; none of another estimator."""
     first = estimator

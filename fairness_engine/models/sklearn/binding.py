@@ -8,13 +8,19 @@ import numpy as np
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import FitError
+from fairness_engine.errors import FitError, cut
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
 from fairness_engine.models.encoders.tabulated import tabulate
 from fairness_engine.models.formats import TAKES_TEXTS
-from fairness_engine.models.inputs.spelling import dropped_columns, known_categories, spell
+from fairness_engine.models.inputs.spelling import (
+    dropped_columns,
+    known_categories,
+    refusing_columns,
+    spell,
+    unknown_numbers,
+)
 from fairness_engine.models.model import Encoder, Predictor, decide
 from fairness_engine.models.sklearn.estimator import (
     EstimatorPredictor,
@@ -131,12 +137,28 @@ def _compare(predictor: Predictor, inputs: Any, expected: IntArray) -> tuple[int
 
 
 def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
-    """Pass categories as the model spells them, and say which it does not know."""
+    """Pass categories as the model spells them, and say which it does not know.
+
+    Raises:
+        FitError: a column is of numbers that the model takes for categories, and it fails on those of its range that it
+            was trained without.
+    """
     if not isinstance(encoder, LabelsEncoder):
         return ()
     known = known_categories(estimator)
+    refusing = refusing_columns(estimator)
     notes = []
     for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
+        n_unknown, example = unknown_numbers(column, known.get(name, ())) if name in known else (0, None)
+        if n_unknown:
+            said = (
+                f"The model takes the numbers of '{cut(column.name)}' for categories, and was trained without "
+                f"{n_unknown} of those in its range, for example {example}. Make the column categorical (its type on "
+                "the Data page, or 'kind' in the schema file), or narrow its range."
+            )
+            if name in refusing:
+                raise FitError(said)
+            notes.append(said)
         values, missing = spell(column, known.get(name))
         if values != list(column.codes):
             encoder.respell(name, values)

@@ -198,6 +198,16 @@ def test_the_planted_rule_is_found(open_app: OpenApp, finished: Finished) -> Non
     assert "education_years at least 16" in conditions
     assert "hours_per_week at most 39" in conditions
     assert "For example:" in said.text_of(app)
+    text = said.text_of(app).replace("\\", "")
+    assert "Findings names the groups that hold most of those whom the data scan found: people with education" in text
+    assert "See Findings" in said.links_of(app)
+
+
+def test_groups_of_uniform_rows_are_not_set_beside_those_of_people(open_app: OpenApp, finished: Finished) -> None:
+    app = open_app(WHERE, review=finished.review.id)
+    app.segmented_control(key="where_distribution").set_value(Distribution.UNIFORM).run()
+    assert said.errors_of(app) == []
+    assert "the data scan found" not in said.text_of(app)
 
 
 def test_show_these_pairs_sets_the_filters_of_the_pairs_page(open_app: OpenApp, finished: Finished) -> None:

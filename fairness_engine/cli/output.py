@@ -223,7 +223,7 @@ def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None, n
     """One line about a run.
 
     Args:
-        counts: where it stands; ``None`` counts evaluations and finds.
+        counts: where it stands; ``None`` counts evaluations, and finds where any are looked for.
         name: which one it is, where there are several.
     """
     named = f"{name}: " if name else ""
@@ -231,7 +231,8 @@ def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None, n
         return f"{run.id}: {named}{run.phase or run.state.value}"
     if counts is None:
         finds = kind_of(run.config).finds
-        counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {finds}, {run.seconds:.1f} s"
+        tried = f"{run.n_tried:,} tried, {run.n_found:,} {finds}, " if finds else ""
+        counts = f"{run.evaluations:,} evaluations, {tried}{run.seconds:.1f} s"
     counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
     done = share_done(run) if has_bar else None
     if done is None:

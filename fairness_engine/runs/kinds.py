@@ -96,7 +96,7 @@ class RunKind(Generic[S]):
         shares: whether other processes may evaluate its rows, or decide its boxes, in blocks.
         goes_whole: whether a cluster works it in one of its processes.
         spent: what counts against which limit, beside the budget's seconds.
-        finds: what is found, in a word.
+        finds: what is found among what is tried, in a word; empty where nothing is looked for.
         picked: what a person picked for it, beside the configuration.
         learns: what its process learns for the next run, see ``learned``.
         grace_seconds: how much longer than its budget of seconds a run may take.
@@ -313,6 +313,7 @@ RULES = RunKind(
     loops=(),
     compares_variants=False,
     needs_model=lambda settings: settings.source is Source.MODEL,
+    finds="",
     cancel_seconds=10.0,  # rule sets come all together
 )
 

@@ -624,6 +624,8 @@ def test_progress_says_which_of_several_runs_it_is_of_and_has_no_bar_without_an_
     assert progress_text(run, has_bar=True, name="random, seed 4") == f"[##########....................]  33% {counts}"
     endless = replace(run, config=RunConfig("retrain", "d", "m", run.config.schema, run.config.scope))
     assert "[" not in progress_text(endless, has_bar=True)
+    groups = replace(run, config=RunConfig("rules", "d", "m", run.config.schema, run.config.scope))
+    assert "tried" not in progress_text(groups, has_bar=False), "rule sets are scored, all of them"
 
 
 def test_a_parquet_file_is_found_by_a_path_from_here(

@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.audit.rule_sets import RulesCheck
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields, say
+from fairness_engine.cli.output import Outcome, outcome_of, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
@@ -273,11 +273,7 @@ def rules(options: argparse.Namespace) -> Outcome:
     config = _config(assessed, options, settings)
     for note in (*_without_effect(options, settings), *guessed_favourable(assessed.schema, options)):
         say(f"Note: {note}")
-
-    def shown(run: RunRecord, *, has_bar: bool) -> str:
-        return progress_text(run, has_bar=has_bar, counts=f"{run.evaluations:,} evaluations, {run.seconds:.1f} s")
-
-    run = run_one(assessed, config, options, shown)
+    run = run_one(assessed, config, options)
     result = {
         **run_fields(run, assessed.store),
         **rules_fields(assessed.store, run, options.top, with_folded=options.folded),

@@ -120,7 +120,7 @@ def _list(store: RunStore) -> Outcome:
     unreadable = store.unreadable_runs()
     text += [f"{run.id}  cannot be read: {run.reason}" for run in unreadable]
     result = {"runs": lines, "unreadable": [{"run_id": run.id, "reason": run.reason} for run in unreadable]}
-    return Outcome(result, "\n".join(text) or "There are no runs in this workspace.")
+    return Outcome(result, "\n".join(text) or f"There are no runs in this workspace: {store.workspace}")
 
 
 def _clean(store: RunStore, days: int, *, is_removed: bool) -> Outcome:

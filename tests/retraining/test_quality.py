@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from fairness_engine.models.fit.report import auc
+from fairness_engine.models.fit.roc import auc
 from fairness_engine.models.model import Model, Output
 from fairness_engine.retraining.evaluation.measure import auc_interval, f1_of, quality
 

@@ -26,8 +26,6 @@ PAIRS = "Pairs found"
 _LIGHT_NEUTRAL = "#EDEFF2"
 _DARK_NEUTRAL = "#2B323A"
 """A share of nothing."""
-_STRONG = 0.5
-"""Colours this strong need light text on them."""
 _LABELS = 3
 """Labels of a set that a box of the picture names."""
 
@@ -46,13 +44,13 @@ def tree_chart(found: Where, domain: Domain, rows: str, chosen: int) -> Figure:
     """
     boxes = _boxes(found)
     largest = max(*((node.share or 0.0) for node in found.nodes), 1e-9)
-    strengths = [(node.share or 0.0) / largest for node in found.nodes]
+    colours = [_mixed((node.share or 0.0) / largest) for node in found.nodes]
     flagged = set(found.flagged)
     bars = kit.bars(
         [(box.left + box.right) / 2 for box in boxes],
         [node.n for node in found.nodes],
         hover="%{customdata}<br>%{hovertext}",
-        colour=[_mixed(strength) for strength in strengths],
+        colour=colours,
         hatch={
             "shape": [theme.DISCRIMINATORY.pattern if i in flagged else "" for i in range(len(boxes))],
             "fillmode": "overlay",
@@ -67,7 +65,7 @@ def tree_chart(found: Where, domain: Domain, rows: str, chosen: int) -> Figure:
         text=[f"{_step(found, i, domain)}<br>{_box_text(found, i)}" for i in range(len(boxes))],
         textposition="inside",
         insidetextanchor="middle",
-        insidetextfont={"color": [theme.on_bar() if strength > _STRONG else theme.ink() for strength in strengths]},
+        insidetextfont={"color": [theme.ink_on(colour) for colour in colours]},
         customdata=[kit.shortened(sentence(node.conditions, domain), 160) for node in found.nodes],
         hovertext=[_box_text(found, i) for i in range(len(boxes))],
     )

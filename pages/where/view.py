@@ -140,14 +140,14 @@ def draw(review: Review) -> None:
     if not found.root.n_hits:
         _say_what_next(found)
         return
-    if distribution is Distribution.DATA and group is None:
-        _say_of_scan(review)
     key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}{f'_{group.cohort.id}' if group else ''}"
     leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
     if len(found.leaves) > 1:
         _picture(found, domain, key, leaf)
     pairs = choose_pairs(review, found, group)
     _table(found, domain, pairs, key, leaf)
+    if distribution is Distribution.DATA and group is None:
+        _say_of_scan(review)
     _group(review, found, domain, pairs, leaf)
 
 

@@ -32,11 +32,6 @@ _ALL_SEEN = {"marker": {"opacity": 1}}
 """What a click does not choose stays as it is."""
 _CHANGED = 0.5
 """Points within which a share counts as everybody's."""
-_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
-"""Of red, green and blue in the relative luminance of WCAG 2."""
-_DARK_INK = "#000000"
-_LIGHT_INK = "#FFFFFF"
-"""Nothing softer: between them the better one has a contrast of 4.5 : 1 on every colour."""
 
 
 def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple[int, int] | None) -> Figure:
@@ -187,19 +182,8 @@ def _ink_on(strength: float) -> str:
     """
     low, middle, high = (_channels(colour) for colour in _ends())
     part = min(1.0, abs(strength))
-    return _best_ink((1 - part) * middle + part * (low if strength < 0 else high))
-
-
-def ink_on(colour: str) -> str:
-    """Colour of text on a colour ``#rrggbb``."""
-    return _best_ink(_channels(colour))
-
-
-def _best_ink(mixed: np.ndarray) -> str:
-    """Black or white, whichever has the larger contrast (WCAG 2)."""
-    linear = np.where(mixed <= 0.04045, mixed / 12.92, ((mixed + 0.055) / 1.055) ** 2.4)
-    light = float(_LUMINANCE @ linear)
-    return _DARK_INK if (light + 0.05) ** 2 > 0.05 * 1.05 else _LIGHT_INK
+    mixed = (1 - part) * middle + part * (low if strength < 0 else high)
+    return theme.ink_on("#" + "".join(f"{round(255 * one):02x}" for one in mixed))
 
 
 def _channels(colour: str) -> np.ndarray:
@@ -299,7 +283,7 @@ def _side_bars(cells: Cells) -> kit.Part:
         textposition="auto",
         insidetextanchor="start",
         constraintext="none",
-        insidetextfont={"color": [ink_on(colour) for colour in colours]},
+        insidetextfont={"color": [theme.ink_on(colour) for colour in colours]},
         error_x=kit.intervals(ends, theme.ink(), scale=100, thickness=1.5),
         customdata=[[i, 0] for i in places],
         hovertext=[hover_text(cells, i, 0) for i in places],

@@ -7,7 +7,6 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.partition import partition_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order
-from fairness_engine.certification.partition.lattice import undecided_weights
 from fairness_engine.certification.partition.partition_tree import MAX_BOXES, LeafCertificates, PartitionTree
 from fairness_engine.certification.partition.refine_kernels import EVALUATED
 from fairness_engine.certification.partition.refinement import Refinement
@@ -33,7 +32,7 @@ def export_tree(refinement: Refinement, rows: FloatArray, max_boxes: int = MAX_B
     total = space.total
     certified = nodes.certified.copy()
     falsified = nodes.falsified.copy()
-    undecided = undecided_weights(nodes.weight, certified, falsified)
+    undecided = np.maximum(nodes.weight - certified - falsified, 0.0)
     n_below = np.empty(len(certified), np.int32)
     partition_kernels.sum_up(nodes.child, certified, falsified, undecided, n_below)
     is_expanded = _expanded(nodes.child, nodes.weight / total + undecided / max(undecided[0], 1e-300), max_boxes)

@@ -21,14 +21,6 @@ N_CELLS = 1 << 16
 MAX_DIGITS = 1 << 24
 """Values of a lattice column."""
 _MAX_TOTAL = 1e300
-ROUNDING = 1e-14
-"""Of a box's weight, what the last bits of its parts may leave over when all of it is decided."""
-
-
-def undecided_weights(weight: FloatArray, certified: FloatArray, falsified: FloatArray) -> FloatArray:
-    """What stays undecided of boxes ``(n,)``, given what was proved in them; nothing where only rounding is left."""
-    left = weight - certified - falsified
-    return np.where(left > ROUNDING * weight, left, 0.0)
 
 
 class Weights(StrEnum):

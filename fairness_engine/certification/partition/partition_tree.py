@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.partition.lattice import undecided_weights
 from fairness_engine.errors import RunError
 from fairness_engine.store.whole_files import whole_file
 
@@ -56,7 +55,7 @@ class PartitionTree:
     @property
     def undecided(self) -> FloatArray:
         """Shares of all individuals that stay undecided ``(n,)``."""
-        return undecided_weights(self.weight, self.certified, self.falsified)
+        return np.maximum(self.weight - self.certified - self.falsified, 0.0)
 
     def parents(self) -> IntArray:
         """The box that each was split from; -1 for the whole ``(n,)``."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from fairness_engine.certification.partition.lattice import ROUNDING, Lattice
+from fairness_engine.certification.partition.lattice import Lattice
 
 
 def make_lattice(space: Lattice, n_points_to_evaluate: int) -> LatticeArrays:
@@ -49,6 +49,7 @@ CERTIFIED = 0
 FALSIFIED = 2
 UNDECIDED = 4
 """Places in ``Queue.sums``; what rounding took from a sum stands behind it."""
+_DUST = 1e-14
 
 
 class Nodes(NamedTuple):
@@ -110,9 +111,7 @@ def _add(sums, place, value):  # type: ignore[no-untyped-def]  # numba infers th
 
 @njit(cache=True, nogil=True, inline="always")
 def _undecided(weight, certified, falsified):  # type: ignore[no-untyped-def]
-    """``lattice.undecided_weights`` of one box."""
-    left = weight - certified - falsified
-    return left if left > ROUNDING * weight else 0.0
+    return max(weight - certified - falsified, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +239,7 @@ def enter(b, low, high, weight, depth, found, lattice, nodes, slots, queue):  # 
     state = queue.state
     node = state[N_NODES]
     state[N_NODES] += 1
-    if _undecided(weight, certified, falsified) == 0.0:  # decided whole: the last bits of two products differ
+    if weight - certified - falsified <= _DUST * weight:  # decided whole: the last bits of two products differ
         if falsified == 0.0:
             certified = weight
         elif certified == 0.0:

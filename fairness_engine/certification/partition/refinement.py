@@ -15,11 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import IntArray
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor
 from fairness_engine.certification.partition import partition_kernels, refine_kernels
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
-from fairness_engine.certification.partition.lattice import undecided_weights
 from fairness_engine.certification.partition.refine_kernels import NodeArrays, Nodes, make_lattice
 from fairness_engine.certification.thread_pool import ThreadPool
 
@@ -171,11 +170,18 @@ class Refinement:
         nodes = self.nodes
         standing = self.standing
         leaf = nodes.child < 0
-        certified = nodes.certified[leaf]
-        falsified = nodes.falsified[leaf]
-        undecided = undecided_weights(nodes.weight[leaf], certified, falsified)
-        sums = float(certified.sum()), float(falsified.sum()), float(undecided.sum())
-        return ProvedShares(*sums, standing.n_boxes, standing.n_open)
+        certified = float(nodes.certified[leaf].sum())
+        falsified = float(nodes.falsified[leaf].sum())
+        undecided = float(self.undecided(np.flatnonzero(leaf)).sum())
+        return ProvedShares(certified, falsified, undecided, standing.n_boxes, standing.n_open)
+
+    def undecided(self, boxes: IntArray) -> FloatArray:
+        """Weights of boxes ``(n,)`` that stay undecided; none of one whose individuals were all evaluated, though the
+        last bits of its weight and of its parts may differ.
+        """
+        nodes = self.nodes
+        left = nodes.weight[boxes] - nodes.certified[boxes] - nodes.falsified[boxes]
+        return np.where(nodes.column[boxes] == refine_kernels.EVALUATED, 0.0, np.maximum(left, 0.0))
 
     @property
     def nodes(self) -> Nodes:

@@ -15,7 +15,6 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.counterexamples import MAX_PAIRS
 from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order, proved_by
-from fairness_engine.certification.partition.lattice import undecided_weights
 from fairness_engine.certification.partition.partition_tree import LeafCertificates
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.results import DataRows, UndecidedShare
@@ -82,12 +81,11 @@ def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, clo
     parents = refinement.parents()[0]
     space = refinement.assessor.space
     leaves = np.flatnonzero(nodes.child < 0)
-    weights = undecided_weights(nodes.weight[leaves], nodes.certified[leaves], nodes.falsified[leaves])
-    leaves = leaves[weights > 0]
+    leaves = leaves[refinement.undecided(leaves) > 0]
     sums = np.cumsum(nodes.weight[leaves])
     total = space.total
     falsified = float(nodes.falsified[leaves].sum())
-    undecided = float(weights.sum())
+    undecided = float(refinement.undecided(leaves).sum())
     n_drawn = n_unfair = 0
     unfair = [np.empty((0, space.domain.n_columns))]
     wanted = math.ceil(n * min(sums[-1] / undecided, _MAX_DRAWS_A_SAMPLE)) if len(leaves) else 0

@@ -149,7 +149,7 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
     refusing = refusing_columns(estimator)
     notes = []
     for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
-        n_unknown, example = unknown_numbers(column, known.get(name, ())) if name in known else (0, None)
+        n_unknown, example = unknown_numbers(column, known[name]) if name in known else (0, None)
         if n_unknown:
             said = (
                 f"The model takes the numbers of '{cut(column.name)}' for categories, and was trained without "

@@ -95,6 +95,7 @@ class Model:
             such a row is decided by its scores.
         format: of the file, in words.
         notes: what a user should know of how the model was read, one sentence each.
+        own_threshold: where the file decides without another threshold; ``None`` where it does not say.
         names_classes: the file says what its classes are called.
         incomplete: what answers rows with missing cells, with the checks of the model's own environment
             (``incomplete.py``); ``None`` where no such row can be given to the model.
@@ -110,6 +111,7 @@ class Model:
     rounding: float = 0.0
     format: str = ""
     notes: tuple[str, ...] = ()
+    own_threshold: float | None = None
     names_classes: bool = False
     reread: Callable[[Any], Model] | None = None
     incomplete: Predictor | None = None
@@ -126,6 +128,11 @@ class Model:
     def is_binary(self) -> bool:
         """True when one score decides between two classes."""
         return self.predictor.n_scores == 1
+
+    @property
+    def threshold_of_file(self) -> float:
+        """The threshold where nobody sets another."""
+        return self.predictor.output.middle if self.own_threshold is None else self.own_threshold
 
     @property
     def breadth(self) -> int:

@@ -25,7 +25,7 @@ from fairness_engine.models.fit.probing import probe
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.inputs.typed import TypedEncoder
 from fairness_engine.models.model import Encoder, Model, Predictor, measure_rounding
-from fairness_engine.models.sklearn.voting import Rearranged
+from fairness_engine.models.sklearn.voting import Rearranged, other_threshold
 
 _ROUNDING_ROWS = 10_000
 _TRIED_ROWS = 64
@@ -48,13 +48,18 @@ class _Read:
         return prepare_estimator(self.estimator)
 
     @cached_property
-    def compiled(self) -> Predictor:
-        """Its fastest predictor, not compared with it: for trials, of which there are many."""
+    def compiled(self) -> tuple[Predictor, float | None]:
+        """Its fastest predictor, not compared with it, and a threshold of its own: for trials, of which there are
+        many.
+        """
         from fairness_engine.models.sklearn.estimator import compile_estimator
         from fairness_engine.models.sklearn.native_parts import damage_told
+        from fairness_engine.models.sklearn.own_threshold import own_threshold
 
+        own = own_threshold(self.prepared)
         with damage_told():
-            return compile_estimator(self.prepared)
+            predictor = compile_estimator(self.prepared if own is None else own.estimator)
+        return predictor, own.threshold if own is not None and own.output is predictor.output else None
 
 
 def open_model(
@@ -130,21 +135,24 @@ def _bound(
     """
     notes = read.notes
     own = read.classes
+    own_threshold: float | None = None
     incomplete: Predictor | None = None
     predictor = read.predictor
     if predictor is None:  # a file yields one or the other
         from fairness_engine.models.fit.incomplete import checked_predictor
-        from fairness_engine.models.sklearn.binding import bind_estimator, encoder_of
+        from fairness_engine.models.sklearn.binding import bind_classifier, encoder_of
         from fairness_engine.models.sklearn.native_parts import damage_told
 
         estimator = read.prepared
         if is_trial:
             encoder, more = encoder_of(estimator, schema)
-            predictor = read.compiled
+            predictor, own_threshold = read.compiled
         else:
-            predictor, encoder, more = bind_estimator(estimator, schema)
+            bound = bind_classifier(estimator, schema)
+            predictor, encoder, more, own_threshold = bound.predictor, bound.encoder, bound.notes, bound.threshold
+            with damage_told():
+                incomplete = checked_predictor(bound.asked, predictor, encoder, schema)
         with damage_told():
-            incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
             own = tuple(str(name) for name in estimator.classes_)
         notes = (*notes, *more)
     else:
@@ -163,6 +171,7 @@ def _bound(
         own_classes=own,
         favourable=favourable,
         threshold=threshold,
+        own_threshold=own_threshold,
         file_format=file_format,
         notes=notes,
         incomplete=incomplete,
@@ -179,6 +188,7 @@ def bind(
     own_classes: Sequence[object] | None = None,
     favourable: int = 1,
     threshold: float | None = None,
+    own_threshold: float | None = None,
     file_format: str = "",
     notes: tuple[str, ...] = (),
     incomplete: Predictor | None = None,
@@ -190,6 +200,7 @@ def bind(
 
     Args:
         own_classes: what the predictor calls its classes; ``None`` when they are numbered.
+        own_threshold: where the file decides, for its class 1; ``None`` at 0.5, or 0 for logits.
         incomplete: see ``Model``.
         is_trial: nothing is folded or tried.
 
@@ -201,8 +212,9 @@ def bind(
     """
     match = match_classes(predictor.n_scores if predictor.n_scores > 1 else 2, own_classes, classes, schema)
     if match.order is not None:
-        predictor = _rearrange(predictor, match.order)
-        incomplete = None if incomplete is None else Rearranged(incomplete, match.order)
+        predictor = _rearrange(predictor, match.order, own_threshold)
+        incomplete = None if incomplete is None else Rearranged(incomplete, match.order, own_threshold)
+        own_threshold = None if own_threshold is None else other_threshold(own_threshold, predictor.output)
     can_fold = isinstance(encoder, CodesEncoder) and not encoder.is_identity and not is_trial
     affine = encoder.affine() if can_fold and isinstance(encoder, CodesEncoder) else None
     if affine is not None and isinstance(predictor, DenseNetwork):
@@ -210,15 +222,22 @@ def bind(
         encoder = FoldedEncoder(encoder)
     if not 0 <= favourable < len(match.classes):
         raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
-    default = predictor.output.middle
+    default = predictor.output.middle if own_threshold is None else own_threshold
     model = Model(
         predictor,
         encoder,
         default if threshold is None else threshold,
         match.classes,
         favourable,
+        own_threshold=own_threshold,
         format=file_format,
-        notes=(*notes, *match.notes, *getattr(encoder, "notes", ()), *_encoding_notes(encoder, schema)),
+        notes=(
+            *notes,
+            *_threshold_notes(own_threshold),
+            *match.notes,
+            *getattr(encoder, "notes", ()),
+            *_encoding_notes(encoder, schema),
+        ),
         names_classes=match.is_named,
         incomplete=incomplete,
     )
@@ -265,12 +284,22 @@ def _read_keras(path: Path) -> Predictor:
         return KerasRuntime(path)
 
 
-def _rearrange(predictor: Predictor, order: tuple[int, ...]) -> Predictor:
+def _rearrange(predictor: Predictor, order: tuple[int, ...], own_threshold: float | None) -> Predictor:
     if isinstance(predictor, DenseNetwork):
         network = predictor.with_class_order(order)
         if network is not None:
             return network
-    return Rearranged(predictor, order)
+    return Rearranged(predictor, order, own_threshold)
+
+
+def _threshold_notes(own_threshold: float | None) -> tuple[str, ...]:
+    """Say where a file decides that has a threshold of its own."""
+    if own_threshold is None:
+        return ()
+    return (
+        f"The model decides at a threshold of its own, a score of {own_threshold:.6g}. It is used where no other is "
+        "set under Scope.",
+    )
 
 
 def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:

@@ -436,7 +436,10 @@ def test_continuous_columns_end_by_time_with_an_honest_rest() -> None:
     for family in FAMILIES.values():
         model = family(schema)
         domain = domain_of(model, schema=schema)
-        result = result_of(events_of(model, domain, 1.0, n_samples=2_000))
+        for seconds in (1.0, 10.0, 100.0):  # a busy machine proves nothing in a second
+            result = result_of(events_of(model, domain, seconds, n_samples=2_000))
+            if result["certified"] > 0:
+                break
         rng = np.random.default_rng(4)
         rows = domain.variants(domain.sample(50_000, rng)).reshape(-1, 4)
         classes = model.decide(model.scores(rows)).reshape(-1, 2)

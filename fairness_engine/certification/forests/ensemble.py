@@ -11,13 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
-from fairness_engine.models.model import Model, Output, Predictor
+from fairness_engine.models.model import Model, Predictor
 from fairness_engine.models.sklearn.estimator import EstimatorPredictor
 from fairness_engine.models.sklearn.voting import Rearranged, SoftVote, Transformed, positive_score, settle
 from fairness_engine.models.trees.trees import BoostedTrees, Forest, TreeNodes
@@ -193,9 +192,9 @@ def read_ensemble(model: Model) -> Ensemble:
         ModelError: a model of trees that no proof is made for; the sentence says why and what to do.
     """
     predictor = model.predictor
-    order = None
+    rearranged = None
     if isinstance(predictor, Rearranged):
-        order = predictor.order
+        rearranged = predictor
         predictor = predictor.inner
     if isinstance(predictor, Transformed):
         raise ModelError(
@@ -205,16 +204,22 @@ def read_ensemble(model: Model) -> Ensemble:
         )
     sums = read_sums(predictor)
     if predictor.n_scores > 1:
-        return _several_classes(sums, list(range(sums.n_classes)) if order is None else order, predictor.kind)
-    return _two_classes(sums, order is not None, model.threshold, predictor.kind)
+        order = list(range(sums.n_classes)) if rearranged is None else rearranged.order
+        return _several_classes(sums, order, predictor.kind)
+    return _two_classes(sums, rearranged, model.threshold, predictor.kind)
 
 
 # --- two classes --------------------------------------------------------------------------------
 
 
-def _two_classes(sums: ClassSums, is_mirrored: bool, threshold: float, kind: str) -> Ensemble:
+def _two_classes(sums: ClassSums, rearranged: Rearranged | None, threshold: float, kind: str) -> Ensemble:
+    is_mirrored = rearranged is not None
+
+    def turned(scores: FloatArray) -> FloatArray:
+        return (scores if rearranged is None else rearranged.turned(scores))[:, 0]
+
     def scores_of(shares: FloatArray) -> FloatArray:
-        return _mirrored(settle(shares))[:, 0] if is_mirrored else settle(shares)[:, 0]
+        return turned(settle(shares))
 
     def share_score(share: FloatArray, whole: float = 1.0) -> FloatArray:
         parts = (share, whole - share) if is_mirrored else (whole - share, share)
@@ -223,8 +228,7 @@ def _two_classes(sums: ClassSums, is_mirrored: bool, threshold: float, kind: str
     def raw_score(raw: FloatArray) -> FloatArray:
         own = -raw[:, None] if is_mirrored else raw[:, None]
         with np.errstate(over="ignore"):
-            scores = positive_score(1 / (1 + np.exp(-own)), own >= 0)
-        return (_mirrored(scores) if is_mirrored else scores)[:, 0]
+            return turned(positive_score(1 / (1 + np.exp(-own)), own >= 0))
 
     def made(values: FloatArray, start: float, limits: tuple[float, float], score: Score) -> Ensemble:
         limit = np.array(limits)
@@ -247,27 +251,6 @@ def _two_classes(sums: ClassSums, is_mirrored: bool, threshold: float, kind: str
         return made(values, 0.0, (n_votes, n_votes), lambda votes: share_score(votes, n))
     values = values / sums.divisor
     return made(values, 0.0, _crossing(share_score, threshold, sums.nodes, values, 0.0), share_score)
-
-
-def _mirrored(scores: FloatArray) -> FloatArray:
-    return Rearranged(_Given(), (1, 0)).predict(scores)
-
-
-class _Given:
-    """A predictor of two classes whose scores are known: for ``Rearranged``, which says what becomes of them."""
-
-    kind = "given"
-    n_scores = 1
-    output = Output.PROBABILITY
-    n_inputs: int | None = None
-
-    def predict(self, inputs: Any) -> FloatArray:
-        """The scores."""
-        return np.asarray(inputs)
-
-    def margins(self, inputs: Any, threshold: float) -> FloatArray:
-        """The scores less the threshold."""
-        return np.asarray(inputs) - threshold
 
 
 def _is_pure(sums: ClassSums) -> bool:

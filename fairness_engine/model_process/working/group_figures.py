@@ -167,7 +167,7 @@ def answer_thresholds(opened: ModelSession, content: Mapping[str, Any]) -> dict[
         actual_outcomes(dataset),
         model.favourable,
         model.threshold,
-        output.middle,
+        model.threshold_of_file,
         is_share=output is Output.PROBABILITY,
         noise=float(getattr(model.predictor, "rounding", 0.0)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from fairness_engine.models.sklearn.estimator import (
     takes_frame,
 )
 from fairness_engine.models.sklearn.native_parts import damage_told
+from fairness_engine.models.sklearn.own_threshold import own_threshold
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import Transformed
 from fairness_engine.models.trees.trees import BoostedTrees, Forest
@@ -58,6 +60,43 @@ def encoder_of(estimator: Any, schema: Schema) -> tuple[Encoder, tuple[str, ...]
         names = tuple(name for name in names if name not in left_out)
     encoder = choose_encoder(schema, n_inputs, names, takes_frame(estimator))
     return encoder, respell(encoder, estimator, schema)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A classifier bound to a schema.
+
+    Args:
+        predictor, encoder, notes: as ``bind_estimator`` gives them.
+        threshold: of its own; ``None`` where it has none.
+        asked: the estimator whose scores they are: what is inside of one with a threshold, else itself.
+    """
+
+    predictor: Predictor
+    encoder: Encoder
+    notes: tuple[str, ...]
+    threshold: float | None
+    asked: Any
+
+
+def bind_classifier(estimator: Any, schema: Schema) -> Bound:
+    """As ``bind_estimator``; a classifier with a threshold of its own is read as what is inside, deciding there, where
+    that gives the same decisions.
+    """
+    own = own_threshold(estimator)
+    if own is None:
+        return Bound(*bind_estimator(estimator, schema), None, estimator)
+    predictor, encoder, notes = bind_estimator(own.estimator, schema)
+    rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
+    original: Encoder = getattr(encoder, "original", encoder)
+    try:
+        expected = class_indices(estimator, ask(estimator, "predict", original.encode(rows)))
+        decided = decide(predictor.predict(encoder.encode(rows)), own.threshold)
+    except Exception:  # noqa: BLE001 - a model may raise anything; the probe says what, and on which category
+        return Bound(*bind_estimator(estimator, schema), None, estimator)
+    if predictor.output is not own.output or not np.array_equal(decided, expected):
+        return Bound(*bind_estimator(estimator, schema), None, estimator)
+    return Bound(predictor, encoder, notes, own.threshold, own.estimator)
 
 
 @damage_told()

@@ -291,6 +291,10 @@ def _compile_pipeline(estimator: Any) -> Predictor | None:
     return Transformed(_transformer(estimator[:-1]), final, getattr(estimator, "n_features_in_", None))
 
 
+def _compile_frozen(estimator: Any) -> Predictor | None:
+    return compile_estimator(estimator.estimator)
+
+
 def _transformer(pipeline: Any) -> Callable[[Any], FloatArray]:
     def transform(inputs: Any) -> FloatArray:
         result = ask(pipeline, "transform", inputs)
@@ -375,4 +379,5 @@ _COMPILERS: dict[str, Callable[[Any], Predictor | None]] = {
     "NuSVC": _compile_svc,
     "VotingClassifier": _compile_vote,
     "Pipeline": _compile_pipeline,
+    "FrozenEstimator": _compile_frozen,
 }

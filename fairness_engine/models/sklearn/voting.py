@@ -142,31 +142,43 @@ class Transformed:
         return result
 
 
+def other_threshold(threshold: float, output: Output) -> float:
+    """The threshold of the other one of two classes, for scores of which it is class 1."""
+    return 2 * output.middle - threshold
+
+
 class Rearranged:
     """A predictor whose classes are put into another order, that of the data.
 
     Args:
         inner: the predictor.
         order: for every class of the result, the class of ``inner``.
+        own_threshold: where ``inner`` decides between two classes; ``None`` in the middle.
     """
 
-    def __init__(self, inner: Predictor, order: Sequence[int]) -> None:
+    def __init__(self, inner: Predictor, order: Sequence[int], own_threshold: float | None = None) -> None:
         self.inner = inner
         self.order = list(order)
+        self._threshold = inner.output.middle if own_threshold is None else own_threshold
+        self._other = self._threshold if own_threshold is None else other_threshold(own_threshold, inner.output)
         self.n_inputs = inner.n_inputs
         self.n_scores = inner.n_scores
         self.output = inner.output
         self.kind = inner.kind
 
     def predict(self, inputs: Any) -> FloatArray:
-        """Scores ``(n_rows, n_scores)``; of two classes: those of the other class, its decisions kept."""
-        scores = self.inner.predict(inputs)
+        """Scores ``(n_rows, n_scores)`` in the new order."""
+        return self.turned(self.inner.predict(inputs))
+
+    def turned(self, scores: FloatArray) -> FloatArray:
+        """Scores of ``inner`` in the new order; of two classes: those of the other class, its decisions kept."""
         if self.n_scores > 1:
             return scores[:, self.order]
-        middle = self.output.middle
-        mirrored = 2 * middle - scores
-        contradicts = (mirrored > middle) == (scores > middle)
-        return np.where(contradicts, np.nextafter(middle, 1.0 if middle else np.inf), mirrored)
+        mirrored = 2 * self.output.middle - scores
+        is_above = scores > self._threshold
+        contradicts = (mirrored > self._other) == is_above
+        nearest = np.where(is_above, self._other, np.nextafter(self._other, np.inf))
+        return np.where(contradicts, nearest, mirrored)
 
     def margins(self, inputs: Any, threshold: float) -> FloatArray:
         """Scores less the threshold; several classes: the scores in the new order."""

@@ -48,19 +48,20 @@ class Binding:
         """A fitted estimator as a model of the data, as ``open`` binds it."""
         from fairness_engine.models.formats import FileFormat
         from fairness_engine.models.open import bind
-        from fairness_engine.models.sklearn.binding import bind_estimator
+        from fairness_engine.models.sklearn.binding import bind_classifier
 
-        predictor, encoder, notes = bind_estimator(estimator, self.schema)
+        read = bind_classifier(estimator, self.schema)
         bound = bind(
-            predictor,
-            encoder,
+            read.predictor,
+            read.encoder,
             self.schema,
             classes=self.classes,
             own_classes=tuple(str(name) for name in estimator.classes_),
             favourable=self.favourable,
             threshold=self.threshold,
+            own_threshold=read.threshold,
             file_format=FileFormat.SKOPS,
-            notes=notes,
+            notes=read.notes,
         )
         return linked(bound, self.spelling)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from fairness_engine.data.inference import (
     number_column,
     with_label,
 )
+from fairness_engine.data.label import find_outcome
 from fairness_engine.data.links.reading import still_there
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Cells, Table
@@ -201,6 +203,24 @@ def remove_category(schema: Schema, name: str, code: Value) -> Schema:
     codes, labels = zip(*pairs, strict=True)
     favourable = None if name == schema.label and schema.favourable == code else schema.favourable
     return replace_column(replace(schema, favourable=favourable), replace(column, codes=codes, labels=labels))
+
+
+def order_outcomes(table: Table, schema: Schema, outcomes: Sequence[str]) -> Schema:
+    """The schema with the outcomes of its label, as people read them, in another order: that of a model's classes.
+
+    Raises:
+        SchemaError: not its outcomes, each once, or there is no label.
+        DataError: the label cannot be used.
+    """
+    column = find_outcome(table, schema)
+    known = () if column is None else column.labels
+    if column is None or sorted(outcomes) != sorted(known):
+        raise SchemaError(
+            f"The order of a model's classes must name each of the label's {len(known)} outcomes once, got "
+            f"{', '.join(repr(outcome) for outcome in outcomes)[:120]}. Choose them again."
+        )
+    codes = tuple(column.codes[known.index(outcome)] for outcome in outcomes)
+    return replace_column(schema, replace(column, codes=codes, labels=tuple(outcomes)))
 
 
 def _categorical(schema: Schema, name: str) -> Column:

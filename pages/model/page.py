@@ -73,6 +73,7 @@ else:
     if reading is not None:
         model_reading.show_verdict(review, reading)
         model_reading.ask_positive(review, card, reading)
+        model_reading.ask_classes(review, card, reading)
     view.show_card(card, review.schema)
     text_fit.ask_takes(review)
     model_reading.ask_answers(review)

@@ -64,7 +64,7 @@ def show_verdict(review: Review, reading: Reading) -> None:
     if better and controls.button(
         _better_label(better), key="read_better", type="primary", icon=":material/auto_fix_high:"
     ):
-        said_so: dict[str, Any] = {"positive": better["positive"]} if "positive" in better else {}
+        said_so: dict[str, Any] = {name: better[name] for name in ("positive", "classes") if name in better}
         if "layout" in better:
             said_so |= {"layout": Layout.from_json(better["layout"]), "model_input": ModelInput(better["model_input"])}
         model_fit.change_reading(review, **said_so)
@@ -91,6 +91,8 @@ def _better_label(better: Mapping[str, Any]) -> str:
         parts.append(better["order"] + ("" if better["scaling"] == "as they are" else f", {better['scaling']}"))
     if "positive" in better:
         parts.append(f"class 1 is '{better['positive']}'")
+    if "classes" in better:
+        parts.append(f"its classes are {', '.join(better['classes'])}")
     return wording.markdown(f"Read it so: {'; '.join(parts)}")
 
 
@@ -127,6 +129,31 @@ def ask_positive(review: Review, card: Mapping[str, Any], reading: Reading) -> N
     if chosen is not None and chosen != reading.positive:
         model_fit.change_reading(review, positive=_code_of(review, chosen))
         st.rerun()
+
+
+def ask_classes(review: Review, card: Mapping[str, Any], reading: Reading) -> None:
+    """Which outcomes the scores of a model of more than two are those of, where its file does not name them."""
+    if reading.positive is not None or reading.positive_by is KnownBy.FILE:
+        return
+    classes = [str(name) for name in card["classes"]]
+    with st.expander("Order of the model's classes: say which score is whose"):
+        st.caption(
+            f"The file gives {len(classes)} scores and no names for them: they are taken for those of "
+            f"{wording.markdown(', '.join(classes))}, in this order. Choose the outcomes one after the other, in the "
+            "order of the model's scores."
+        )
+        chosen = st.multiselect(
+            "Outcomes, in the order of the model's scores",
+            classes,
+            format_func=wording.markdown,
+            placeholder=f"{len(classes)} outcomes",
+            key=f"classes_{'|'.join(classes)}",
+            disabled=controls.off(),
+        )
+        is_another = len(chosen) == len(classes) and chosen != classes
+        if is_another and controls.button("Read it so", key="classes_use", type="primary"):
+            model_fit.change_reading(review, classes=chosen)
+            st.rerun()
 
 
 def _consequence(reading: Reading, *, is_taken: bool) -> str:

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fairness_engine.data.corrections import change_kind, change_label, rename_label_text, replace_column, set_case_id
+from fairness_engine.data.corrections import (
+    change_kind,
+    change_label,
+    order_outcomes,
+    rename_label_text,
+    replace_column,
+    set_case_id,
+)
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import (
     guess_favourable,
@@ -450,3 +457,23 @@ def test_a_label_beside_texts_alone_is_found() -> None:
     schema = infer_schema(read_table(f"comment,moderation\n{lines}".encode()))
     assert [column.kind for column in schema.columns] == [Kind.TEXT, Kind.CATEGORICAL]
     assert (schema.label, schema.favourable, schema.inputs) == ("moderation", "kept", ())
+
+
+def test_outcomes_are_put_in_the_order_of_a_models_classes() -> None:
+    cells = "".join(f"{i % 7},{('low', 'middle', 'high')[i % 3]}\n" for i in range(60))
+    table = read_table(f"size,grade\n{cells}".encode())
+    schema = change_label(table, infer_schema(table), "grade")
+    dataset = make_dataset(table, schema)
+    assert dataset.classes == ("high", "low", "middle")
+    changed = order_outcomes(table, schema, ["low", "middle", "high"])
+    again = make_dataset(table, changed)
+    assert again.classes == ("low", "middle", "high")
+    assert dataset.labels is not None
+    assert again.labels is not None
+    assert [again.classes[i] for i in again.labels] == [dataset.classes[i] for i in dataset.labels]
+    assert changed.favourable == schema.favourable
+    for wrong in (["low", "middle"], ["low", "middle", "best"], ["low", "low", "high"]):
+        with pytest.raises(SchemaError, match="each of the label's 3 outcomes once"):
+            order_outcomes(table, schema, wrong)
+    with pytest.raises(SchemaError, match="0 outcomes"):
+        order_outcomes(table, change_label(table, schema, None), ["low"])

@@ -212,7 +212,8 @@ class _Judge:
                 "order and the scaling of its inputs, or bring known answers."
             )
         if self.positive is None and not better:
-            advice += self._on_class_order()
+            better, on_classes = self._on_class_order()
+            advice += on_classes
         if not advice:
             advice += [*self._on_exchanged(self.outcomes), *self._on_guesses()]
         state = State.UNCONFIRMED if advice else State.PLAUSIBLE
@@ -248,12 +249,12 @@ class _Judge:
         """Whether decisions between two outcomes are wrong on clearly more than half of the rows."""
         return accuracy < 0.5 - _NEAR_GUESSING * 0.5 / math.sqrt(len(self.rows))
 
-    def _on_class_order(self) -> tuple[str, ...]:
+    def _on_class_order(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Where the file does not name more than two classes: every two must fit the labels clearly better than in each
-        other's place.
+        other's place. The order that fits best, and what to say.
         """
         if self.positive_by is KnownBy.FILE or self.outcomes is None:
-            return ()
+            return {}, ()
         decided = self.model.decide(self.scores)
         for one, other in itertools.combinations(range(len(self.model.classes)), 2):
             exchanged = np.where(decided == one, other, np.where(decided == other, one, decided))
@@ -263,12 +264,12 @@ class _Judge:
             names = f"'{cut(self.model.classes[one])}' and '{cut(self.model.classes[other])}'"
             _, classes = self._turned(self.outcomes, self._told(self.scores))
             best = f"; they would fit best as {_listed(classes)}" if classes else ""
-            return (
+            return {"classes": classes} if classes else {}, (
                 f"The file does not name its classes, and the labels do not show that {names} are not in each other's "
-                f"place{best}. Put the label's outcomes in the order of the model's classes ('categories' of the label "
-                "in the schema file), or bring known decisions.",
+                f"place{best}. Put the label's outcomes in the order of the model's classes (Model page, or "
+                "'categories' of the label in the schema file), or bring known decisions.",
             )
-        return ()
+        return {}, ()
 
     def _on_inverted(self, facts: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
         """How to read scores that are higher where the other outcome is, and what to say of it: in another order, where
@@ -377,9 +378,11 @@ class _Judge:
         )
         if "positive" in better:
             said += f", with '{cut(str(better['positive']))}' as class 1"
+        where = "'layout' of the schema file"
         if "classes" in better:
             said += f", with its classes in the order {_listed(better['classes'])}"
-        return f"{said}. Read it so (Model page, or 'layout' of the schema file), if that is how it was trained."
+            where = "'layout' and the label's 'categories' of the schema file"
+        return f"{said}. Read it so (Model page, or {where}), if that is how it was trained."
 
     def _on_exchanged(self, outcomes: Outcomes) -> list[str]:
         """Where two inputs without names would fit better in each other's place, their order is wrong: training does
@@ -532,8 +535,8 @@ class _Judge:
         if self.positive_by is KnownBy.FILE or compared.has_decisions:
             return Reading(State.CONFIRMED, **facts)
         if self.positive is None:
-            advice = self._on_class_order()
-            return Reading(State.UNCONFIRMED if advice else State.CONFIRMED, **facts, advice=advice)
+            better, advice = self._on_class_order()
+            return Reading(State.UNCONFIRMED if advice else State.CONFIRMED, **facts, better=better, advice=advice)
         is_said = self.positive_by is KnownBy.PERSON
         side = self._side(self.scores)
         if side > 0 or (not side and is_said and not compared.is_of_other):

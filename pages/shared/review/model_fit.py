@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.data.corrections import order_outcomes
 from fairness_engine.data.schema import ModelInput
 from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessError
 from fairness_engine.model_process.questions import Fit, Held
@@ -63,10 +64,15 @@ def change_input(review: Review, way: ModelInput) -> Review:
     return session.save(replace(changed, fit=None))
 
 
-def change_reading(review: Review, **said: Any) -> Review:
-    """Say which outcome class 1 is (``positive``), or in which order the inputs stand (``layout``, ``model_input``)."""
+def change_reading(review: Review, *, classes: Sequence[str] = (), **said: Any) -> Review:
+    """Say in which order the model's classes stand, which outcome class 1 is (``positive``), or in which order the
+    inputs stand (``layout``, ``model_input``).
+    """
     assert review.schema is not None, "the page asks after the data step"
-    changed = dataset.with_schema(review, replace(review.schema, **said))
+    schema = replace(review.schema, **said)
+    if classes:
+        schema = order_outcomes(dataset.table_of(review), schema, classes)
+    changed = dataset.with_schema(review, schema)
     dataset.dataset_of(changed)  # refuses an outcome that is none
     return session.save(replace(changed, fit=None))
 

@@ -212,3 +212,63 @@ def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: Ru
     changed = store.review(review.id).schema
     assert changed is not None
     assert changed.layout.codes["housing"] == changed.column("housing").labels
+
+
+GRADES = ("low", "middle", "high")
+
+
+def graded_csv() -> tuple[bytes, np.ndarray, np.ndarray]:
+    """Three outcomes that depend on two numbers, which are given back with them."""
+    rng = np.random.default_rng(3)
+    inputs = rng.integers(0, 40, (1_500, 2))
+    merit = inputs @ [1.0, 0.6] + rng.normal(0, 3, len(inputs))
+    grades = np.digitize(merit, [22, 40])
+    sexes = rng.choice(["m", "w"], len(inputs))
+    lines = [
+        f"{one},{other},{sex},{GRADES[grade]}"
+        for (one, other), sex, grade in zip(inputs.tolist(), sexes, grades, strict=True)
+    ]
+    return "\n".join(["size,years,sex,grade", *lines]).encode(), inputs, grades
+
+
+def graded_net(inputs: np.ndarray, grades: np.ndarray, order: list[int]) -> bytes:
+    """A ``.nnet`` file of three scores without names, those of the grades in this order; it looks at no sex."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(max_iter=3_000).fit(inputs, grades)
+    n = inputs.shape[1] + 2  # and sex in two columns
+    weights = np.concatenate([fitted.coef_[order], np.zeros((3, 2))], axis=1)
+    ends = "0," * n
+    lines = [f"1,{n},3,{n},", f"{n},3,", "0", ends, ends, ends, ends]
+    lines += [",".join(map(repr, row)) + "," for row in weights.tolist()]
+    lines += [f"{bias!r}," for bias in fitted.intercept_[order].tolist()]
+    return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.mark.parametrize("way", ["the order that fits is taken", "a person says it"])
+def test_scores_of_three_outcomes_are_put_in_the_models_own_order(open_app: OpenApp, store: RunStore, way: str) -> None:
+    table, inputs, grades = graded_csv()
+    data = store.add_file(table, "grades.csv", FileRole.DATA)
+    own = ["low", "middle", "high"]  # the data's are the alphabet's
+    model = store.add_file(graded_net(inputs, grades, [GRADES.index(name) for name in own]), "g.nnet", FileRole.MODEL)
+    schema = infer_schema(read_table(table, "grades.csv"))
+    empty = store.create_review("Grades")
+    schema = replace(schema, label="grade", favourable="high").with_protected(("sex",))
+    review = store.save_review(replace(empty, data_id=data.id, model_id=model.id, schema=schema))
+    app = open_app(MODEL, review=review.id)
+    assert "Reading not confirmed" in everything(app)
+    assert "'low', 'middle', 'high'" in everything(app)
+    if way == "a person says it":
+        app.multiselect(key="classes_high|low|middle").set_value(own).run()
+        app.button(key="classes_use").click().run()
+    else:
+        assert app.button(key="read_better").label.endswith("its classes are low, middle, high")
+        app.button(key="read_better").click().run()
+    assert said.errors_of(app) == []
+    assert "Reading plausible" in everything(app)
+    changed = store.review(review.id).schema
+    assert changed is not None
+    assert next(column for column in changed.columns if column.name == "grade").labels == GRADES
+    assert changed.favourable == "high"
+    app.button(key="fit_confirmed").click().run()
+    assert app.title[0].value == "Scope"

@@ -129,6 +129,9 @@ def _why_not(predictor: Predictor) -> str:
     if isinstance(predictor, Transformed):
         reason = "its transformations do not take every column by itself, or depend on a number in steps or curves"
         remedy = "Scale numbers and one-hot encode categories, each column by itself, or search for pairs instead."
+    elif any(isinstance(member, Transformed) for member in getattr(predictor, "members", ())):
+        reason = "each of its members has transformations of its own"
+        remedy = "Put one set of them before the vote, whose members then take what it gives, or search for pairs."
     elif reason := getattr(predictor, "reason", ""):
         remedy = _ELSE
     else:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import StopReason
-from fairness_engine.events import PairsFound, Stopped
+from fairness_engine.events import PairsFound, PeopleSampled, Stopped
 from fairness_engine.measures.plausibility.plausibility import Plausibility
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.oracle.oracle import Oracle
+from fairness_engine.oracle.tested import TestedPeople
 from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.techniques.directed.directed import Directed
@@ -101,6 +103,27 @@ def test_a_long_search_finds_exactly_whom_enumeration_finds(name: str) -> None:
     pairs, last = search(Directed(only_plausible=True), model, domain, rows, Budget(10**6), seed=3)
     assert last.reason is StopReason.EXHAUSTED
     assert {int(key) for key in domain.keys(pairs.first)} == enumerated(model, domain, plausibility_of(domain, rows))
+
+
+@pytest.mark.parametrize("only_plausible", [True, False])
+def test_where_a_move_is_said_to_begin_somebody_was_found(only_plausible: bool) -> None:
+    """Of numbers without steps, which lie near an end of their range."""
+    sex = Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M"))
+    rate = Column("rate", Kind.REAL, minimum=0.0, maximum=1.0)
+    amount = Column("amount", Kind.REAL, minimum=-1e6, maximum=1e6)
+    domain = Domain(Schema((sex, rate, amount)), Scope(("sex",)))
+    rng = np.random.default_rng(1)
+    rows = np.stack([rng.integers(0, 2, 600), rng.beta(0.5, 20, 600), rng.normal(0, 1e5, 600)], axis=1).astype(float)
+    model = function_model(lambda rows: np.where(rows[:, 0] == 0, 0.2, 0.3) + (rows[:, 1] < 0.02) * 0.25)
+    known = plausibility_of(domain, rows) if only_plausible else None
+    technique = Directed(only_plausible=only_plausible)
+    events = list(run_search(technique, model, domain, rows, Budget(4_000), 2, nearness=known))
+    last = [event for event in events if isinstance(event, PeopleSampled)][-1]
+    tested = TestedPeople(**last.arrays, phases=last.phases)
+    pairs = Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], domain.n_columns)
+    assert len(tested.origins) > 500
+    assert domain.contains(tested.origins).all()
+    assert set(domain.keys(tested.origins).tolist()) <= set(domain.keys(pairs.first).tolist())
 
 
 def test_a_network_is_searched_alike() -> None:

@@ -107,6 +107,7 @@ def tabulate(
     dtype: type[np.floating[Any]],
     is_smooth: bool,
     scalings: Sequence[Scaling] = (),
+    bent: frozenset[str] = frozenset(),
 ) -> TabulatedEncoder | None:
     """Learn the tables of a transformation, and check them on rows it was not learned from.
 
@@ -118,6 +119,7 @@ def tabulate(
         is_smooth: a last digit does not matter to the predictor. One that compares numbers with thresholds may sit
             exactly on one, so its inputs must be right to the bit.
         scalings: of the scalers in the transformation, for continuous columns; which is whose is found out.
+        bent: columns that the transformation does more to than scale: a table of them must be of all their values.
 
     Returns:
         ``None`` when the columns are not treated each by itself, or the check failed.
@@ -135,6 +137,8 @@ def tabulate(
         table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)), (Scaling(), *scalings))
         if taken[table.features].any():
             return None  # a feature of two columns
+        if not len(table.values) and column.name in bent:
+            return None  # some numbers may be treated as no other, and were not tried
         taken[table.features] = True
         if table.values.shape[1]:
             tables.append(table)

@@ -345,9 +345,10 @@ class _Judge:
                 break
         tried.sort(key=lambda each: -each[0])
         shown = tuple({**_as_better(way), "auc": area} for _, area, way, *_ in tried[:_N_SHOWN])
-        if not tried:
+        others = [each for each in tried if not self._is_present(each[2], each[4])]
+        if not others:
             return shown, {}
-        fit, _, way, turned, classes = tried[0]
+        fit, _, way, turned, classes = others[0]
         gain, error = outcomes.difference(present, turned)
         if gain < _FAR or gain < _SURE * error:
             return shown, {}
@@ -355,6 +356,11 @@ class _Judge:
         if classes is None:
             return shown, better
         return shown, better | ({"positive": self.other} if self.positive is not None else {"classes": classes})
+
+    def _is_present(self, way: Way, classes: list[str] | None) -> bool:
+        """Whether a way is how the model is read already."""
+        told = (way.schema.layout, way.schema.model_input)
+        return classes is None and told == (self.schema.layout, self.schema.model_input)
 
     def _turned(self, outcomes: Outcomes, scores: FloatArray) -> tuple[FloatArray, list[str] | None]:
         """Scores with the classes in the order that fits the labels best, and that order, where nobody says which it is

@@ -16,6 +16,8 @@ from fairness_engine.data.schema import Column, Kind
 
 _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
 """What pandas takes for truth values."""
+_OF_ITS_OWN = ("KBinsDiscretizer",)
+"""What encodes values of its own making: its encoder knows numbers of bins, and none of the column's."""
 _OTHER_COLUMNS = ("ColumnTransformer", "FeatureUnion")
 """What gives columns in another order, or others, than it takes."""
 
@@ -122,11 +124,11 @@ def _encoders(part: Any, names: list[str], seen: set[int]) -> Iterator[tuple[lis
             yield from _encoders(one, names, seen)
         return
     is_part = hasattr(part, "get_params") or type(part).__module__.startswith("sklearn.")
-    if not is_part or not hasattr(part, "__dict__"):
+    kind = type(part).__name__
+    if not is_part or not hasattr(part, "__dict__") or kind in _OF_ITS_OWN:
         return
     seen.add(id(part))
     own = [str(name) for name in getattr(part, "feature_names_in_", names)]
-    kind = type(part).__name__
     if hasattr(part, "categories_"):
         if len(own) == len(part.categories_):
             yield own, part

@@ -23,6 +23,7 @@ from fairness_engine.models.inputs.spelling import (
     unknown_numbers,
 )
 from fairness_engine.models.model import Encoder, Predictor, decide
+from fairness_engine.models.sklearn.bending import bent_inputs
 from fairness_engine.models.sklearn.estimator import (
     EstimatorPredictor,
     ask,
@@ -141,10 +142,20 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
     if isinstance(predictor, Transformed):
         needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
         is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors) or predictor.final.kind in _SMOOTH_KINDS
-        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth, scalings(estimator))
+        bent = _bent_columns(estimator, encoder, schema)
+        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth, scalings(estimator), bent)
         if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
             return predictor.final, tabulated, notes
     return predictor, encoder, notes
+
+
+def _bent_columns(estimator: Any, encoder: Encoder, schema: Schema) -> frozenset[str]:
+    """The columns that the steps before a pipeline's last do more to than scale."""
+    columns: tuple[str, ...] = getattr(encoder, "columns", encoder.names)
+    n_inputs = getattr(estimator, "n_features_in_", None)
+    if n_inputs != len(columns):  # which input is of which column is not known here
+        return frozenset(schema.names) if bent_inputs(estimator[:-1], [0] * (n_inputs or 0)) else frozenset()
+    return frozenset(columns[place] for place in bent_inputs(estimator[:-1], range(len(columns))))
 
 
 def _ask_itself(estimator: Any, inputs: Any, expected: IntArray, reason: str = "") -> Predictor:

@@ -20,12 +20,12 @@ from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.tabulated import Scaling
 from fairness_engine.models.model import Output, Predictor
+from fairness_engine.models.sklearn.bending import SCALERS
 from fairness_engine.models.sklearn.native_parts import check_native_parts
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import HardVote, SoftVote, Transformed, as_label_scores, settle
 from fairness_engine.models.trees.trees import BoostedTrees, Forest
 
-_SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 _FRAME_STEPS = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "FunctionTransformer")
 _VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 _SKLEARN_ACTIVATIONS = {
@@ -44,7 +44,7 @@ def prepare_estimator(estimator: Any) -> Any:
     Raises:
         ModelError: it is no fitted classifier of one outcome with at least two classes, or a part of it is damaged.
     """
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = unfrozen(getattr(estimator, "best_estimator_", estimator))
     name = type(estimator).__name__
     if not hasattr(estimator, "predict") or not hasattr(estimator, "get_params"):
         raise ModelError(
@@ -72,6 +72,13 @@ def prepare_estimator(estimator: Any) -> Any:
             f"The model must have all its settings, but some of '{name[:60]}' are missing or damaged "
             f"({str(error)[:120]}). Save it again."
         ) from None
+
+
+def unfrozen(estimator: Any) -> Any:
+    """What ``FrozenEstimator`` keeps from being fitted again; another estimator itself."""
+    while type(estimator).__name__ == "FrozenEstimator":
+        estimator = estimator.estimator
+    return estimator
 
 
 def takes_frame(estimator: Any) -> bool:
@@ -162,9 +169,13 @@ class EstimatorPredictor:
         self.output = outputs[self.method]
 
     def methods(self) -> list[str]:
-        """The methods to try in turn; Platt's probabilities of an SVC contradict its decisions."""
+        """The methods to try in turn; Platt's probabilities of an SVC contradict its decisions, and so do scores that
+        are compared with a threshold of the estimator's own.
+        """
         methods = [name for name in ("predict_proba", "decision_function") if hasattr(self.estimator, name)]
-        if type(self.estimator).__name__ in ("SVC", "NuSVC"):
+        if type(self.estimator).__name__ in ("FixedThresholdClassifier", "TunedThresholdClassifierCV"):
+            methods = []
+        elif type(self.estimator).__name__ in ("SVC", "NuSVC"):
             methods = ["decision_function"] if self._n_classes == 2 else []
         return [*methods, "predict"]
 
@@ -284,7 +295,7 @@ def _compile_pipeline(estimator: Any) -> Predictor | None:
     final = compile_estimator(estimator.steps[-1][1])
     if not steps:
         return final
-    if isinstance(final, DenseNetwork) and all(type(step).__name__ in _SCALERS for step in steps):
+    if isinstance(final, DenseNetwork) and all(type(step).__name__ in SCALERS for step in steps):
         folded = _fold_scalers(steps, final)
         if folded is not None:
             return folded
@@ -292,7 +303,7 @@ def _compile_pipeline(estimator: Any) -> Predictor | None:
 
 
 def _compile_frozen(estimator: Any) -> Predictor | None:
-    return compile_estimator(estimator.estimator)
+    return compile_estimator(unfrozen(estimator))
 
 
 def _transformer(pipeline: Any) -> Callable[[Any], FloatArray]:
@@ -332,7 +343,7 @@ def scalings(estimator: Any) -> list[Scaling]:
     """
     found = []
     for part in _inner(estimator):
-        if type(part).__name__ not in _SCALERS:
+        if type(part).__name__ not in SCALERS:
             continue
         factor = getattr(part, "scale_", None)
         shift = np.zeros(int(part.n_features_in_))

@@ -30,6 +30,8 @@ TRUSTED_TYPES = (
     "fairness_engine.models.fair_svm.FairLinearSVC",
     "functools.partial",
     "numpy.dtype",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    "scipy.interpolate._bsplines.BSpline",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.compose._column_transformer._RemainderColsList",

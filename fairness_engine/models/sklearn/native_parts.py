@@ -352,6 +352,28 @@ def _check_near_imputer(part: Any) -> None:
         raise _refusal("The rows of 'KNNImputer' in the model and what is missing in them must be of one shape")
 
 
+def _check_spline(part: Any) -> None:
+    """``scipy``'s ``BSpline``: knots in order, enough of them for its degree, and coefficients for all."""
+    held = vars(part)
+    knots = held.get("_t", held.get("t"))
+    coefficients = held.get("_c", held.get("c"))
+    degree = part.k
+    is_sound = (
+        isinstance(degree, int)
+        and not isinstance(degree, bool)
+        and degree >= 0
+        and all(isinstance(each, np.ndarray) and each.dtype == np.float64 for each in (knots, coefficients))
+        and knots.ndim == 1
+        and len(knots) >= 2 * degree + 2
+        and bool(np.isfinite(knots).all() and (np.diff(knots) >= 0).all() and knots[degree] < knots[-degree - 1])
+        and coefficients.ndim >= 1
+        and len(coefficients) >= len(knots) - degree - 1
+        and part.axis == 0
+    )
+    if not is_sound:
+        raise _refusal("The knots of 'BSpline' in the model do not fit its degree and coefficients")
+
+
 def _check_hashing(part: Any) -> None:
     """Places are remainders by the number of features."""
     n = part.n_features
@@ -418,6 +440,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], None]]] = {
     **dict.fromkeys(_BY_COLUMN, ("n_features_in_", _check_columns)),
     **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), ("categories_", _check_categories)),
     "KBinsDiscretizer": ("bin_edges_", _check_bins),
+    "BSpline": ("k", _check_spline),
     "KNNImputer": ("_fit_X", _check_near_imputer),
     **dict.fromkeys(("HashingVectorizer", "FeatureHasher"), ("n_features", _check_hashing)),
     **dict.fromkeys(_COLUMN_TREES, ("data", _check_column_tree)),

@@ -50,7 +50,7 @@ def answer_once(review: Review, dataset: Dataset) -> Schema:
             index=position,
             format_func=lambda at: wording.markdown(names[at]),
             label_visibility="collapsed",
-            key="favourable_answer",
+            key=_key("favourable_answer", schema, dataset),
             **options,
         )
         named = wording.markdown(dataset.classes[chosen]) if chosen is not None else ""
@@ -67,6 +67,11 @@ def answer_once(review: Review, dataset: Dataset) -> Schema:
         if controls.button(label_of_button, type="primary", disabled=chosen is None, key="favourable_confirm"):
             return replace(schema, favourable=codes[chosen])
     return schema
+
+
+def _key(name: str, schema: Schema, dataset: Dataset) -> str:
+    """Of a widget for one label and its outcomes: what was chosen among others is no answer here."""
+    return "|".join((name, str(schema.label), *dataset.classes))
 
 
 def _codes(schema: Schema, dataset: Dataset) -> list[Value]:
@@ -95,7 +100,7 @@ def ask_favourable(review: Review) -> Schema:
         format_func=lambda position: dataset.classes[position],
         placeholder="Choose the outcome that is good for the person",
         help=wording.explain("favourable outcome"),
-        key="favourable",
+        key=_key("favourable", schema, dataset),
         disabled=controls.off(),
     )
     if chosen is None or chosen == dataset.favourable_class:

@@ -11,7 +11,9 @@ import pytest
 import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Radio
 
+from fairness_engine.data.corrections import change_label
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Schema
@@ -118,6 +120,11 @@ def test_a_label_that_the_schema_file_only_names_can_get_words() -> None:
     assert with_label_described(table, described) == described
 
 
+def answer_of(app: AppTest) -> Radio[int]:
+    """The question which outcome is good for the person."""
+    return next(radio for radio in app.radio if radio.label == "Outcome")
+
+
 def test_the_favourable_outcome_is_asked_and_blocks_the_way_until_somebody_answers(
     open_app: OpenApp, store: RunStore, review: Review
 ) -> None:
@@ -127,8 +134,8 @@ def test_the_favourable_outcome_is_asked_and_blocks_the_way_until_somebody_answe
     assert saved.favourable is None, "a guess is no answer"
     assert app.button(key="data_done").disabled
     assert "Which outcome of “outcome” is good for the person?" in said.text_of(app)
-    assert app.radio(key="favourable_answer").options == ["no", "yes"]
-    assert app.radio(key="favourable_answer").value == 1, "proposed by its name"
+    assert answer_of(app).options == ["no", "yes"]
+    assert answer_of(app).value == 1, "proposed by its name"
     model = open_app("pages/model/page.py", review=review.id)
     assert "which outcome is good for the person" in said.text_of(model)
     app.button(key="favourable_confirm").click().run()
@@ -140,13 +147,43 @@ def test_the_favourable_outcome_is_asked_and_blocks_the_way_until_somebody_answe
 def test_where_no_word_tells_nothing_is_proposed(open_app: OpenApp, store: RunStore, review: Review) -> None:
     content = b"age,level\n" + b"".join(b"%d,%s\n" % (20 + i % 30, (b"u", b"w")[i % 2]) for i in range(60))
     app = upload(open_app(DATA, review=review.id), content)
-    assert app.radio(key="favourable_answer").value is None
+    assert answer_of(app).value is None
     assert app.button(key="favourable_confirm").disabled
-    app.radio(key="favourable_answer").set_value(0).run()
+    answer_of(app).set_value(0).run()
     app.button(key="favourable_confirm").click().run()
     saved = store.review(review.id).schema
     assert saved is not None
     assert saved.favourable == "u"
+
+
+def test_what_was_answered_of_one_label_is_no_answer_of_another(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    content = b"age,level,group\n" + b"".join(
+        b"%d,%s,%s\n" % (20 + i % 30, (b"u", b"w")[i % 2], (b"r", b"s", b"t")[i % 3]) for i in range(90)
+    )
+    app = upload(open_app(DATA, review=review.id), content)
+    table = read_table(content, "people.csv")
+    schema = store.review(review.id).schema
+    assert schema is not None
+    store.save_review(replace(store.review(review.id), schema=change_label(table, schema, "level")))
+    app.run()
+    answer_of(app).set_value(1).run()
+    store.save_review(replace(store.review(review.id), schema=change_label(table, schema, "group")))
+    app.run()
+    assert answer_of(app).options == ["r", "s", "t"]
+    assert answer_of(app).value is None
+    assert app.button(key="favourable_confirm").disabled
+    answer_of(app).set_value(1).run()
+    app.button(key="favourable_confirm").click().run()
+    saved = store.review(review.id)
+    assert saved.schema is not None
+    assert saved.schema.favourable == "s"
+    store.save_review(replace(saved, schema=replace(change_label(table, saved.schema, "level"), favourable="u")))
+    app.run()
+    saved = store.review(review.id)
+    assert saved.schema is not None
+    assert saved.schema.favourable == "u", "nobody chose another"
 
 
 def test_a_schema_file_may_answer(open_app: OpenApp, store: RunStore, review: Review) -> None:

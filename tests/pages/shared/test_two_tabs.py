@@ -11,6 +11,7 @@ import pytest
 import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Selectbox
 
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Kind
@@ -162,16 +163,20 @@ def test_what_was_undone_is_not_handed_in_again_by_the_widgets_of_the_page(
     open_app: OpenApp, store: RunStore, review: Review
 ) -> None:
     app = open_app(DATA, review=review.id)
-    kept = app.selectbox(key="favourable").value
+
+    def outcome() -> Selectbox[int]:
+        return next(widget for widget in app.selectbox if widget.label == "Favourable outcome")
+
+    kept = outcome().value
     other = next(i for i in range(2) if i != kept)
-    app.selectbox(key="favourable").set_value(other).run()
+    outcome().set_value(other).run()
     changed = store.review(review.id)
     assert changed.fit is None
     app.button(key="undo_review").click().run()
     assert [widget.key for widget in app.selectbox] == [], "a page without widgets for a moment"
     assert "Undone" in said.text_of(app)
     app.run()
-    assert app.selectbox(key="favourable").value == kept
+    assert outcome().value == kept
     app.run()
     assert store.review(review.id).schema == review.schema
     assert store.review(review.id).fit == FIT

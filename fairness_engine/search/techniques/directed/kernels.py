@@ -41,14 +41,15 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
         near: ``(real, passed_over)`` where children must be people who could exist: rows whose values moves take
             ``(n_real, n_columns)``, and keys, each one more, of individuals who could not, at the place of their last
             bits (a power of 2); no rows: anybody will do.
-        out: ``(rows (n_turns, n_columns), leads (n_turns, 2), turns, kinds, riskier (n_turns,))``: the children, their
-            parents' leads, their starts, the kinds of the moves, and which of the two variants is likelier to change.
+        out: ``(rows (n_turns, n_columns), leads (n_turns, 2), turns, kinds, riskier, left (n_turns,))``: the children,
+            their parents' leads, their starts, the kinds of the moves, which of the two variants is likelier to change,
+            and the values that the moves left.
 
     Returns:
         how many children there are; a turn that has none to offer is skipped.
     """
     kept_rows, kept_leads, n_people = starts
-    rows, leads, turn_of, kinds, riskier = out
+    rows, leads, turn_of, kinds, riskier, left = out
     low, _, _, _, free, inverse, weights, is_exact = space
     table, states = known
     real, passed_over = near
@@ -91,6 +92,7 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
             if kind < 0:
                 continue
             rows[n_chosen] = rows[place]
+            left[n_chosen] = rows[n_chosen, column]
             rows[n_chosen, column] = value
             leads[n_chosen] = leads[place]
             turn_of[n_chosen] = turn_of[place]
@@ -115,6 +117,7 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
                 turn_of[n_new] = turn_of[i]
                 kinds[n_new] = kinds[i]
                 riskier[n_new] = riskier[i]
+                left[n_new] = left[i]
             n_new += 1
         n_done = n_new
     return n_done

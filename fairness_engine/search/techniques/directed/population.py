@@ -65,18 +65,10 @@ class Moves:
             out[2 + side] = 1 / np.sqrt(np.maximum(variance, 1e-6 * scale**2))
         return out.astype(np.float32)
 
-    def origins(self, rows: FloatArray, kinds: IntArray, domain: Domain) -> FloatArray:
-        """Where moves of some kinds ``(n,)`` came from, of the rows that they led to ``(n, n_columns)``."""
-        moved = self._column[kinds]
-        local = kinds - self.first_kind[moved]
-        n_values = self.n_values[moved]
-        columns = domain.movable[moved]
-        at = np.arange(len(rows))
-        unit = domain.unit[columns]
-        back = np.where(local % 2 == 1, -unit, unit) * 2.0 ** (local // 2 * (n_values < 0))
-        from_table = domain.low[columns] + unit * (local // np.maximum(n_values, 1))
-        before = rows.copy()
-        before[at, columns] = np.where(n_values > 0, from_table, rows[at, columns] + back)
+    def origins(self, children: _Children, domain: Domain) -> FloatArray:
+        """The people from whom children were moved ``(n, n_columns)``."""
+        before = children.rows.copy()
+        before[np.arange(len(before)), domain.movable[self._column[children.kinds]]] = children.left
         return before
 
 
@@ -109,6 +101,7 @@ class _Children:
         rows, before, starts, kinds: the children, their parents' leads, their starts and the kinds of their moves
             ``(n, n_columns)``, ``(n, 2)``, ``(n,)``, ``(n,)``.
         order: which variant of the start's pair is tested first, and which second ``(n, 2)``.
+        left: what they had in the column of their move ``(n,)``.
     """
 
     rows: FloatArray
@@ -116,8 +109,9 @@ class _Children:
     starts: IntArray
     kinds: IntArray
     order: IntArray
+    left: FloatArray
 
-    def part(self, which: BoolArray) -> _Children:
+    def part(self, which: BoolArray | IntArray) -> _Children:
         """Some of them."""
         return _Children(*(getattr(self, each.name)[which] for each in fields(self)))
 
@@ -219,7 +213,7 @@ class Population:
         classes = np.take_along_axis(self.classes[children.starts], children.order, axis=1)
 
         def parents(at: IntArray) -> FloatArray:
-            return self._moves.origins(children.rows[at], children.kinds[at], self._domain)
+            return self._moves.origins(children.part(at), self._domain)
 
         self._settle(children, oracle.probe_alike(children.rows, variants, classes, parents))
 
@@ -234,6 +228,7 @@ class Population:
         rows = np.empty((n, n_columns))
         before = np.empty((n, 2))
         starts, kinds, riskier = np.empty((3, n), np.int64)
+        left = np.empty(n)
         n_children = propose_children(
             turns,
             np.uint64(rng.integers(2**63)),
@@ -244,11 +239,11 @@ class Population:
             self._space,
             known,
             (self._real, self._passed_over),
-            (rows, before, starts, kinds, riskier),
+            (rows, before, starts, kinds, riskier, left),
         )
         order = np.stack([riskier, 1 - riskier], axis=1)
         made = slice(n_children)
-        return _Children(rows[made], before[made], starts[made], kinds[made], order[made])
+        return _Children(rows[made], before[made], starts[made], kinds[made], order[made], left[made])
 
     def _settle(self, children: _Children, probe: VariantMargins) -> None:
         """Learn from the leads of the children, and keep those found as parents."""

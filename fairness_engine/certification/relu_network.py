@@ -384,8 +384,11 @@ class _ColumnReader:
         return np.concatenate([sums for _, sums in self._blocks(column, n)])
 
     def _is_number(self, column: int) -> bool:
-        kind = self._space.domain.schema.inputs[int(self._space.columns[column])].kind
-        return kind is Kind.REAL or (kind is Kind.INTEGER and isinstance(self._model.encoder, _NUMBERS_AS_THEY_ARE))
+        place = int(self._space.columns[column])
+        kind = self._space.domain.schema.inputs[place].kind
+        encoder = self._model.encoder
+        is_scaled = isinstance(encoder, TabulatedEncoder) and place in encoder.scaled
+        return kind is Kind.REAL or is_scaled or (kind is Kind.INTEGER and isinstance(encoder, _NUMBERS_AS_THEY_ARE))
 
     def _is_even(self, column: int, n: int, step: FloatArray) -> bool:
         allowed = _EVEN * np.abs(step) * (n - 1)

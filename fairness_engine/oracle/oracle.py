@@ -166,9 +166,7 @@ class Oracle:
         """Of which individuals two given variants could exist ``(n_rows,)``; of all, where nobody asked."""
         if self.nearness is None:
             return np.ones(len(rows), dtype=bool)
-        could = self.nearness.plausible_variants(rows)
-        lines = np.arange(len(rows))
-        return np.asarray(could[lines, first] & could[lines, second])
+        return np.asarray(self.nearness.plausible_variants(rows, np.stack([first, second], axis=1)).all(axis=1))
 
     def _among_plausible(self, rows: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray | None]:
         """``values`` of all variants with those who could not exist told as another's who could, so that they make no

@@ -138,15 +138,25 @@ def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
     label = _label(schema, lines)
     if label != schema.label:
         before = schema.label
+        was_a_guess = schema.favourable is None
         schema = replace(change_label(table, schema, label), favourable=None)  # nobody said yet which outcome is good
         if before is not None and _line_of(lines, before).role is Role.LABEL:
-            known = find_column(schema, before) or Column(before, Kind.IGNORED)
-            schema = replace_column(schema, left_out(known))  # an outcome among the inputs gives the answer away
+            schema = _without_outcome(table, schema, before, was_a_guess=was_a_guess)
     schema = set_case_id(table, schema, _case_id(schema, lines))
     for line in lines[: len(lines) - len(others)]:
         if line.name != schema.label and line.role is not Role.LABEL:
             schema = _with_line(table, schema, line)
     return _with_protected(schema, [line.name for line in lines if line.role is Role.PROTECTED and line.name != label])
+
+
+def _without_outcome(table: Table, schema: Schema, name: str, *, was_a_guess: bool) -> Schema:
+    """The schema after a column stopped being the label: an outcome among the inputs would give the answer away, but
+    what nobody said to be one is an input as others are.
+    """
+    if was_a_guess:
+        return change_kind(table, schema, name, _usual_kind(table, name))
+    known = find_column(schema, name) or Column(name, Kind.IGNORED)
+    return replace_column(schema, left_out(known))
 
 
 def _read_line(record: Mapping[Any, Any]) -> Line:

@@ -175,6 +175,8 @@ def test_yes_and_no_is_what_the_exact_measure_says(name: str) -> None:
     variants = domain.variants(rows)
     exact = known.are_plausible(variants.reshape(-1, domain.n_columns)).reshape(variants.shape[:2])
     assert np.array_equal(known.plausible_variants(rows), exact)
+    chosen = np.random.default_rng(1).integers(domain.n_variants, size=(len(rows), 2))
+    assert np.array_equal(known.plausible_variants(rows, chosen), np.take_along_axis(exact, chosen, axis=1))
     assert 0 < exact.sum() < exact.size
     assert np.array_equal(known.plausible_variants(rows[:1]), exact[:1])
     assert known.plausible_variants(rows[:0]).shape == (0, domain.n_variants)

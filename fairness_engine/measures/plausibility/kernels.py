@@ -161,17 +161,18 @@ def _sum_block(sums, codes, person, n_categorical, whole):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True)
 def variants_near(  # type: ignore[no-untyped-def]
-    people, codes_shared, wanted, shared, n_categorical, unit, limit, rows, codes, box_low, box_high
+    people, codes_shared, wanted, shared, changing, n_categorical, unit, limit, rows, codes, box_low, box_high
 ):
     """Which variants of individuals are within a distance of some real row.
 
-    What variants share is added up once, in quantised sums; a row near enough in that is measured as ``nearest`` does.
+    What variants share is added up once, in quantised sums. Of the rows that are near enough in that, those near enough
+    in what a variant has of its own are measured as ``nearest`` does.
 
     Args:
         people: all variants of each individual ``(n_individuals, n_variants, n_columns)``, as those of ``nearest``.
         codes_shared: the same quantised, of what variants share ``(n_individuals, n_shared)``.
         wanted: which variants are asked about ``(n_individuals, n_variants)``.
-        shared: the columns in which variants agree ``(n_shared,)``.
+        shared, changing: the columns in which variants agree ``(n_shared,)``, and the others ``(n_changing,)``.
         n_categorical, unit, rows, codes, box_low, box_high: as in ``nearest``.
         limit: the largest mean over the columns.
 
@@ -185,6 +186,7 @@ def variants_near(  # type: ignore[no-untyped-def]
     most = int(np.ceil(limit * n_columns * unit)) + n_columns - n_categorical + 1
     sums = np.empty(BLOCK, dtype=np.uint16)
     bounds = np.empty(n_blocks, dtype=np.uint16)
+    near_rows = np.empty(BLOCK, dtype=np.int64)
     last = 0
     for i in range(n_individuals):
         n_left = np.sum(wanted[i])
@@ -196,19 +198,60 @@ def variants_near(  # type: ignore[no-untyped-def]
             if (step > 0 and block == last) or bounds[block] > most:
                 continue
             _sum_parts(sums, codes[block], codes_shared[i], shared, n_categorical, np.uint16(unit))
+            n_near = 0
             for r in range(BLOCK):
                 if sums[r] <= most:
-                    row = rows[block * BLOCK + r]
-                    for v in range(n_variants):
-                        if wanted[i, v] and not found[i, v]:
-                            found[i, v] = _distance(people[i, v], row, n_categorical) / n_columns <= limit
-                            n_left -= found[i, v]
-                    if n_left == 0:
-                        break
+                    near_rows[n_near] = block * BLOCK + r
+                    sums[n_near] = sums[r]
+                    n_near += 1
+            if n_near == 0:
+                continue
+            near = (near_rows[:n_near], sums[:n_near])
+            n_left -= _find_near(found[i], people[i], wanted[i], changing, n_categorical, unit, limit, most, rows, near)
             if n_left == 0:
                 last = block
                 break
     return found
+
+
+@njit(cache=True, nogil=True)
+def _find_near(found, people, wanted, changing, n_categorical, unit, limit, most, rows, near):  # type: ignore[no-untyped-def]
+    """Note in ``found`` which variants of one individual, of those that are left, are near one of some rows; how many
+    they are.
+
+    Args:
+        found, wanted: ``(n_variants,)``; ``people`` are the variants ``(n_variants, n_columns)``.
+        most: the longest quantised distance that may be near.
+        near: which rows, and their quantised distances in what variants share ``(n_near,)``.
+    """
+    near_rows, sums = near
+    n_columns = people.shape[1]
+    n_found = 0
+    for v in range(len(wanted)):
+        if not wanted[v] or found[v]:
+            continue
+        person = people[v]
+        for k in range(len(near_rows)):
+            row = rows[near_rows[k]]
+            if _own_parts(person, row, changing, n_categorical) * unit + sums[k] > most:
+                continue
+            if _distance(person, row, n_categorical) / n_columns <= limit:
+                found[v] = True
+                n_found += 1
+                break
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _own_parts(person, row, columns, n_categorical):  # type: ignore[no-untyped-def]
+    """As ``_distance``, in some columns only."""
+    total = 0.0
+    for j in columns:
+        if j < n_categorical:
+            total += 1.0 if person[j] != row[j] else 0.0
+        else:
+            total += min(abs(person[j] - row[j]), 1.0)
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -274,7 +317,7 @@ def warm_up() -> None:
     boxes = np.zeros((2, 1), dtype=np.uint16)
     two = (np.zeros((BLOCK, 2)), np.zeros((1, 2, BLOCK), dtype=np.uint16), boxes, boxes)
     add_near(np.zeros(1, dtype=np.int64), people, np.zeros((1, 1, 1)), 1, 1.0)
-    variants_near(np.zeros((1, 2, 2)), box, np.ones((1, 2), dtype=np.bool_), indices, 1, 1, 1.0, *two)
+    variants_near(np.zeros((1, 2, 2)), box, np.ones((1, 2), dtype=np.bool_), indices, indices, 1, 1, 1.0, *two)
     for order in ("C", "F"):
         positions = np.zeros((2, 2), dtype=np.int64, order=order)
         count_unseen(positions, indices, indices, indices, indices, np.zeros(1, dtype=np.bool_))

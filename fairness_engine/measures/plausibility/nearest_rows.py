@@ -146,13 +146,15 @@ class NearestRows:
         from fairness_engine.measures.plausibility.kernels import variants_near
 
         points = scale.points(people.reshape(-1, people.shape[2])).reshape(*people.shape[:2], len(scale.columns))
-        shared = np.flatnonzero(~np.isin(scale.columns, changing))
+        is_changing = np.isin(scale.columns, changing)
+        shared = np.flatnonzero(~is_changing)
         kept = (self._points, self._codes, self._box_low, self._box_high)
         found: BoolArray = variants_near(
             points,
             np.ascontiguousarray(scale.codes(points[:, 0])[:, shared]),
             wanted,
             shared,
+            np.flatnonzero(is_changing),
             scale.n_categorical,
             scale.unit,
             limit,

@@ -166,10 +166,16 @@ class Plausibility:
         found[some] = self._real.nearest(people[some])[0] <= self.limit
         return np.asarray(found)
 
-    def plausible_variants(self, rows: FloatArray) -> BoolArray:
-        """Which variants of individuals ``(n_rows, n_columns)`` could exist ``(n_rows, n_variants)``."""
+    def plausible_variants(self, rows: FloatArray, chosen: IntArray | None = None) -> BoolArray:
+        """Which variants of individuals ``(n_rows, n_columns)`` could exist ``(n_rows, n_variants)``, or which of those
+        chosen ``(n_rows, n_chosen)``.
+        """
         domain = self._domain
-        people = domain.variants(self._people_of(rows))
+        own = self._people_of(rows)
+        if chosen is None:
+            people = domain.variants(own)
+        else:
+            people = np.stack([domain.with_variant(own, each) for each in chosen.T], axis=1)
         wanted = (self._unseen.count(people.reshape(-1, domain.n_columns)) == 0).reshape(people.shape[:2])
         changing = [domain.schema.index(name) for name in domain.scope.changing]
         return self._real.are_near(people, np.array(changing, dtype=np.int64), wanted, self.limit)

@@ -3,7 +3,7 @@
 One-hot encoders, ordinal encoders and scalers behind a ``ColumnTransformer`` take milliseconds a call, most of it spent
 on labels. Their result for a whole row is put together here from what they gave, once, for every value of every column.
 A continuous number has no list of values: it is computed as the pipeline's own scaler does, operation by operation, or
-by slope and offset.
+by slope and offset. Many whole numbers are computed too, where that gives each of them to the bit.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _CHUNK_NUMBERS = 20_000_000
 _MAX_FEATURES = 20_000
 _N_CHECKED = 2_000
 _N_TRIED = 64
+_MANY_VALUES = 1_000
+"""From here on arithmetic is faster than a line of a table, and a proof need not look at each."""
 _TOLERANCE = 1e-9
 
 
@@ -54,7 +56,7 @@ class _Table:
     low: float
     features: slice | IntArray
     values: FloatArray  # (n_values, n_features)
-    scalings: tuple[Scaling, ...] = ()  # of a continuous column, one a feature
+    scalings: tuple[Scaling, ...] = ()  # one a feature, of a continuous column or of many whole numbers
 
 
 class TabulatedEncoder:
@@ -77,6 +79,11 @@ class TabulatedEncoder:
         self._constant = constant.astype(dtype)
         self._tables = tables
         self._dtype = dtype
+
+    @property
+    def scaled(self) -> frozenset[int]:
+        """The columns of the schema that are scaled, and nothing else."""
+        return frozenset(table.column for table in self._tables if table.scalings)
 
     def plain(self, rows: FloatArray) -> Any:
         """The inputs before the transformations."""
@@ -134,11 +141,14 @@ def tabulate(
     for i, column in enumerate(schema.inputs):
         if column.name not in read:
             continue
-        table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)), (Scaling(), *scalings))
+        is_whole = column.kind in (Kind.CATEGORICAL, Kind.INTEGER)
+        is_listed = is_whole and (column.n_values or 0) * len(constant) <= _MAX_TABLE_NUMBERS
+        if not is_listed and column.name in bent:
+            return None  # some numbers may be treated as no other
+        known = (Scaling(), *scalings)
+        table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)), known, is_listed)
         if taken[table.features].any():
             return None  # a feature of two columns
-        if not len(table.values) and column.name in bent:
-            return None  # some numbers may be treated as no other, and were not tried
         taken[table.features] = True
         if table.values.shape[1]:
             tables.append(table)
@@ -159,12 +169,12 @@ def _learn(
     constant: FloatArray,
     transform: Callable[[FloatArray], FloatArray],
     scalings: Sequence[Scaling],
+    is_listed: bool,
 ) -> _Table:
-    n_values = column.n_values or 0
-    is_lattice = column.kind in (Kind.CATEGORICAL, Kind.INTEGER) and n_values * len(constant) <= _MAX_TABLE_NUMBERS
+    """What one column becomes, of each of its values where they are listed, else of some."""
     values: FloatArray = np.linspace(column.low, column.high, _N_TRIED)
-    if is_lattice:
-        values = column.low + np.arange(n_values, dtype=np.float64)
+    if is_listed:
+        values = column.low + np.arange(column.n_values or 0, dtype=np.float64)
     chunks = []
     step = min(_CHUNK_ROWS, max(1, _CHUNK_NUMBERS // base.shape[1]))
     for start in range(0, len(values), step):
@@ -175,17 +185,25 @@ def _learn(
     result = np.concatenate(chunks)  # (n_values, n_features)
     changed = np.flatnonzero((result != constant).any(axis=0))
     features = _as_slice(changed)
-    if is_lattice:
+    scaled = [_scaling_of(values, result[:, feature], scalings) for feature in changed]
+    found = tuple(scaling for scaling in scaled if scaling is not None)
+    if is_listed and (len(values) < _MANY_VALUES or len(found) < len(changed)):
         return _Table(index, column.low, features, result[:, changed])
-    found = tuple(_scaling_of(values, result[:, feature], scalings) for feature in changed)
+    if len(found) < len(changed):
+        found = tuple(
+            _line_through(values, result[:, feature]) if scaling is None else scaling
+            for feature, scaling in zip(changed, scaled, strict=True)
+        )
     return _Table(index, column.low, features, np.empty((0, len(changed))), found)
 
 
-def _scaling_of(values: FloatArray, results: FloatArray, scalings: Sequence[Scaling]) -> Scaling:
-    """The scaling that gives some results to the bit; else slope and offset of their ends."""
-    for scaling in scalings:
-        if (scaling(values) == results).all():
-            return scaling
+def _scaling_of(values: FloatArray, results: FloatArray, scalings: Sequence[Scaling]) -> Scaling | None:
+    """The scaling that gives some results to the bit."""
+    return next((scaling for scaling in scalings if (scaling(values) == results).all()), None)
+
+
+def _line_through(values: FloatArray, results: FloatArray) -> Scaling:
+    """Slope and offset of the ends of some results."""
     span = max(float(values[-1] - values[0]), float(np.finfo(np.float64).tiny))
     slope = float(results[-1] - results[0]) / span
     return Scaling(float(results[0]) - slope * float(values[0]), slope, is_quotient=False)

@@ -218,8 +218,8 @@ class Names:
     def _take(self, name: str, target: _Target, how: How) -> None:
         if target.column is None:
             raise FitError(
-                f"The model takes the column '{target.name}', which is not among the inputs. Set its kind under Data "
-                "so that it is one (not ignored, not the label)."
+                f"The model takes the column '{target.name}', which is not among the inputs: it is ignored, or the "
+                "label. Make it one (its role on the Data page, or 'kind' in the schema file)."
             )
         self.found[name] = Found(target.column, target.position, how)
         self.doubts.pop(name, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -80,6 +81,15 @@ def test_another_label_leaves_the_old_one_out(table: Table, schema: Schema) -> N
     assert "hired" not in changed.names, "the old outcome must not become an input by itself"
     assert "code" not in changed.names
     assert make_dataset(table, changed).classes == ("0", "1")
+
+
+def test_another_label_instead_of_a_wrong_guess_makes_the_guess_an_input(table: Table, schema: Schema) -> None:
+    nobody_said = replace(schema, favourable=None)
+    frame = edit(columns.columns_table(table, nobody_said), "code", Role="Label")
+    changed = columns.read_columns(table, nobody_said, frame)
+    assert changed.label == "code"
+    assert "hired" in changed.names
+    assert columns.role_of(changed, "hired") is columns.Role.INPUT
 
 
 def test_the_label_may_be_taken_away(table: Table, schema: Schema) -> None:

@@ -156,34 +156,40 @@ def test_where_no_word_tells_nothing_is_proposed(open_app: OpenApp, store: RunSt
     assert saved.favourable == "u"
 
 
-def test_what_was_answered_of_one_label_is_no_answer_of_another(
-    open_app: OpenApp, store: RunStore, review: Review
-) -> None:
+def _ask() -> None:
+    import streamlit as st
+
+    from pages.shared.review.favourable_outcome import answer_once, ask_favourable, is_open_question
+
+    review, dataset = st.session_state["asked_of"]
+    ask = answer_once(review, dataset) if is_open_question(dataset) else ask_favourable(review)
+    st.session_state["favourable_now"] = ask.favourable
+
+
+def test_what_was_answered_of_one_label_is_no_answer_of_another(review: Review, store: RunStore) -> None:
     content = b"age,level,group\n" + b"".join(
         b"%d,%s,%s\n" % (20 + i % 30, (b"u", b"w")[i % 2], (b"r", b"s", b"t")[i % 3]) for i in range(90)
     )
-    app = upload(open_app(DATA, review=review.id), content)
     table = read_table(content, "people.csv")
-    schema = store.review(review.id).schema
-    assert schema is not None
-    store.save_review(replace(store.review(review.id), schema=change_label(table, schema, "level")))
-    app.run()
+    inferred = infer_schema(table)
+    app = AppTest.from_function(_ask)
+
+    def asked_of(label: str) -> Radio[int]:
+        schema = replace(change_label(table, inferred, label), favourable=None)
+        app.session_state["asked_of"] = (replace(review, schema=schema), make_dataset(table, schema))
+        app.run()
+        assert said.errors_of(app) == []
+        return answer_of(app)
+
+    assert asked_of("level").value is None
     answer_of(app).set_value(1).run()
-    store.save_review(replace(store.review(review.id), schema=change_label(table, schema, "group")))
-    app.run()
-    assert answer_of(app).options == ["r", "s", "t"]
+    assert answer_of(app).value == 1
+    assert asked_of("group").options == ["r", "s", "t"]
     assert answer_of(app).value is None
     assert app.button(key="favourable_confirm").disabled
-    answer_of(app).set_value(1).run()
+    answer_of(app).set_value(2).run()
     app.button(key="favourable_confirm").click().run()
-    saved = store.review(review.id)
-    assert saved.schema is not None
-    assert saved.schema.favourable == "s"
-    store.save_review(replace(saved, schema=replace(change_label(table, saved.schema, "level"), favourable="u")))
-    app.run()
-    saved = store.review(review.id)
-    assert saved.schema is not None
-    assert saved.schema.favourable == "u", "nobody chose another"
+    assert app.session_state["favourable_now"] == "t"
 
 
 def test_a_schema_file_may_answer(open_app: OpenApp, store: RunStore, review: Review) -> None:
@@ -288,7 +294,7 @@ def test_a_category_is_added_to_a_column(open_app: OpenApp, store: RunStore, rev
 def test_a_favourable_outcome_is_saved_as_the_file_holds_it(open_app: OpenApp, store: RunStore, review: Review) -> None:
     app = upload(open_app(DATA, review=review.id), CSV)
     app.button(key="favourable_confirm").click().run()
-    app.selectbox(key="favourable").set_value(0).run()
+    next(box for box in app.selectbox if box.label == "Favourable outcome").set_value(0).run()
     assert said.errors_of(app) == []
     saved = store.review(review.id).schema
     assert saved is not None

@@ -88,7 +88,12 @@ def _draw_decision(review: Review, card: Finding) -> None:
     st.markdown(f"**{wording.markdown(card.title)}**")
     with st.form("decision", border=False):
         kind = st.radio(
-            "Decision", list(DecisionKind), format_func=_NAMES.__getitem__, key="decision_kind", horizontal=True
+            "Decision",
+            list(DecisionKind),
+            index=None,
+            format_func=_NAMES.__getitem__,
+            key="decision_kind",
+            horizontal=True,
         )
         reason = st.text_area("Reason", max_chars=MAX_TEXT, key="decision_reason", height=110)
         left, right = st.columns(2)
@@ -97,6 +102,10 @@ def _draw_decision(review: Review, card: Finding) -> None:
         is_wanted = controls.submit("Record the decision", type="primary", icon=":material/gavel:")
     st.caption("Recorded with today's date and the finding as it reads now. Earlier decisions stay in the record.")
     if not is_wanted:
+        return
+    missing = [what for what, said in (("a decision", kind), ("a reason", reason), ("a name", name)) if not said]
+    if kind is None or missing:
+        st.error(f"A decision is recorded with its reason and a name. Still missing: {', '.join(missing)}.")
         return
     until = expires if isinstance(expires, date) else None
     try:

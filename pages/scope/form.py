@@ -17,39 +17,15 @@ from pages.shared.people.decisions import has_threshold, threshold_note, thresho
 
 if TYPE_CHECKING:
     import pandas as pd
+    from streamlit.delta_generator import DeltaGenerator
 
 # --- decision -----------------------------------------------------------------------------------
 
 
 def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | None, float]:
     """Decision threshold (``None``: the model's own) and score gap."""
-    output = fit.get("output") or {}
-    models_own = fit.get("threshold")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
-    can_move = has_threshold(fit)
-    own = left.toggle(
-        "Model's own threshold" + ("" if models_own is None else f" ({models_own:g})"),
-        value=scope is None or scope.threshold is None,
-        key="own_threshold",
-        disabled=not can_move,
-        help=wording.explain("decision threshold"),
-    )
-    threshold = None
-    if can_move and not own:
-        start = (
-            scope.threshold if scope and scope.threshold is not None else 0.0 if output.get("kind") == "logit" else 0.5
-        )
-        least, largest = threshold_range(fit)
-        threshold = middle.number_input(
-            "Decision threshold",
-            min_value=least,
-            max_value=largest,
-            value=float(np.clip(start, least, largest)),
-            step=0.05,
-            format="%.3f",
-            key="threshold",
-            help=threshold_note(fit),
-        )
+    threshold = ask_threshold(scope, fit, left, middle)
     gap = right.number_input(
         "Score gap",
         min_value=0.0,
@@ -59,9 +35,43 @@ def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | N
         key="score_gap",
         help=wording.explain("score gap"),
     )
-    if not can_move:
-        left.caption("This model gives decisions without a score to cut, so there is no threshold to move.")
     return threshold, gap
+
+
+def ask_threshold(
+    scope: Scope | None, fit: Mapping[str, Any], left: DeltaGenerator, right: DeltaGenerator
+) -> float | None:
+    """The decision threshold, ``None`` for the model's own: a switch, and the number beside it."""
+    if not has_threshold(fit):
+        n_classes = len(fit.get("classes") or ())
+        why = f"decides for the largest of {n_classes} scores" if n_classes > 2 else "gives decisions without a score"
+        left.caption(f"This model {why}: there is no threshold to move.")
+        return None
+    own = fit.get("threshold")
+    if own is None:
+        own = 0.0 if (fit.get("output") or {}).get("kind") == "logit" else 0.5
+    is_own = left.toggle(
+        f"Model's own threshold ({own:g})",
+        value=scope is None or scope.threshold is None,
+        key="own_threshold",
+        help=wording.explain("decision threshold"),
+    )
+    if is_own:
+        return None
+    start = own if scope is None or scope.threshold is None else scope.threshold
+    least, largest = threshold_range(fit)
+    return float(
+        right.number_input(
+            "Decision threshold",
+            min_value=least,
+            max_value=largest,
+            value=float(np.clip(start, least, largest)),
+            step=0.05,
+            format="%.3f",
+            key="threshold",
+            help=threshold_note(fit),
+        )
+    )
 
 
 # --- limits -------------------------------------------------------------------------------------

@@ -5,25 +5,22 @@ cut.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.domain import Scope
 from pages.groups.texts import form
+from pages.scope.form import ask_threshold
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.members import controls
-from pages.shared.people.decisions import has_threshold, threshold_note, threshold_range
 from pages.shared.review import kind, model_fit
 from pages.shared.review.favourable_outcome import ask_favourable
 from pages.shared.texts import counts as text_data
 from pages.shared.texts import terms as text_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fairness_engine.data.schema import Schema
     from fairness_engine.groups.identity_terms.matching import TermCounts
     from fairness_engine.store.records import Review, ReviewTerms
@@ -41,7 +38,7 @@ def draw(review: Review) -> None:
     session.link_to(navigation.DATA, "Other terms: see the Data page")
     st.header("Decision", anchor=False)
     schema = ask_favourable(review) if review.schema and review.schema.label else _ask_decision(review)
-    threshold = _ask_threshold(saved, review.fit or {})
+    threshold = ask_threshold(saved, review.fit or {}, *st.columns(2, vertical_alignment="bottom"))
     if not compared:
         st.stop()
     scope = Scope((column,), threshold)
@@ -97,36 +94,3 @@ def _ask_decision(review: Review) -> Schema:
     )
     st.caption("There is no label, so these are the model's own decisions.")
     return schema if chosen is None or chosen == schema.favourable else replace(schema, favourable=chosen)
-
-
-def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:
-    """The decision threshold, ``None`` for the model's own."""
-    output = fit.get("output") or {}
-    models_own = fit.get("threshold")
-    if not has_threshold(fit):
-        st.caption("This model gives decisions without one score to cut, so there is no threshold to move.")
-        return None
-    left, right = st.columns(2, vertical_alignment="bottom")
-    is_own = left.toggle(
-        "Model's own threshold" + ("" if models_own is None else f" ({models_own:g})"),
-        value=saved is None or saved.threshold is None,
-        key="own_threshold",
-        help=wording.explain("decision threshold"),
-    )
-    if is_own:
-        return None
-    usual = 0.0 if output.get("kind") == "logit" else 0.5
-    start = saved.threshold if saved and saved.threshold is not None else usual
-    least, largest = threshold_range(fit)
-    return float(
-        right.number_input(
-            "Decision threshold",
-            min_value=least,
-            max_value=largest,
-            value=float(np.clip(start, least, largest)),
-            step=0.05,
-            format="%.3f",
-            key="threshold",
-            help=threshold_note(fit),
-        )
-    )

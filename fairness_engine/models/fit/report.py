@@ -78,8 +78,8 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
     if card.n_classes > 2:
         sentences.append(
             f"The model decides between {card.n_classes} classes ({some_classes(card.classes)}). Of them "
-            f"'{cut(card.classes[card.favourable])}' is taken for the favourable one (Scope, or --favourable, says "
-            "another); a pair counts when the two persons get different classes."
+            f"'{cut(card.classes[card.favourable])}' is taken for the favourable one, until another is said (under "
+            "Scope, or by --favourable); a pair counts when the two people get different classes."
         )
     return sentences
 

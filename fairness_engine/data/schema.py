@@ -464,13 +464,15 @@ def number_text(value: float) -> str:
     """A number as a file would hold it: the shortest text that reads back equal, ``10340.21``.
 
     One that needs more than twelve digits was made by arithmetic, not typed: it is told without the arithmetic's last
-    digits (0.1 + 0.2 is ``0.3``), or with six.
+    digits (0.1 + 0.2 is ``0.3``), or with six; of millions with all before the point.
     """
     if abs(value) < _MAX_WHOLE and value == round(value):
         return str(round(value))
     short = f"{value:.12g}"
     n_digits = sum(character.isdigit() for character in short.partition("e")[0].lstrip("-0.").replace(".", ""))
-    return short if n_digits <= _MAX_DIGITS_TYPED or float(short) == value else f"{value:.6g}"
+    if n_digits <= _MAX_DIGITS_TYPED or float(short) == value:
+        return short
+    return f"{value:.0f}" if 1e6 <= abs(value) < _MAX_WHOLE else f"{value:.6g}"
 
 
 def _refuse_unknown(content: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -9,7 +9,7 @@ from fairness_engine.groups.figures.report import FOUR_FIFTHS, Rate
 from fairness_engine.telling.wording import share
 
 _WIDTH = 720
-_NAMES = 240
+_NAMES = 330
 _VALUES = 58
 _RIGHT = 24
 _LINE = 17
@@ -17,6 +17,7 @@ _BAR = 11
 _TOP = 8
 _TOP_WITH_WORDS = 24
 MAX_BARS = 24
+_LONGEST_NAME = 42
 _FOUR_FIFTHS = "four fifths of the highest that is compared (a convention)"
 
 
@@ -41,7 +42,8 @@ def rate_bars(groups: Sequence[tuple[str, Rate]], what: str, best: float | None 
         low, high = _NAMES + scale * rate.low, _NAMES + scale * rate.high
         middle = y + _BAR / 2
         parts.append(
-            f'<text x="{_NAMES - _VALUES}" y="{y + 10}" text-anchor="end">{escape(_cut(name))}</text>'
+            f'<text x="{_NAMES - _VALUES}" y="{y + 10}" text-anchor="end">{escape(_cut(name))}'
+            f"<title>{escape(name)}</title></text>"
             f'<text x="{_NAMES - 8}" y="{y + 10}" text-anchor="end" font-weight="600">{share(rate.share)}</text>'
             f'<rect x="{_NAMES}" y="{y}" width="{max(0.5, end - _NAMES):.1f}" height="{_BAR}" fill="#c9d6e2"/>'
             f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8" '
@@ -110,4 +112,5 @@ def _drawn(groups: Sequence[tuple[str, Rate]]) -> list[tuple[str, Rate]]:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 34 else f"{name[:33]}…"
+    """A name that fits: of a long one both ends, for groups differ at either."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:26].rstrip()} … {name[-13:].lstrip()}"

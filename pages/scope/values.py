@@ -31,6 +31,7 @@ _FEW_CATEGORIES = 5
 """Of an attribute whose categories are all compared without a question."""
 FEW_VARIANTS = 100
 """Beyond, a search is slow enough that the page says how to compare less."""
+_MOST_NAMED = 12
 MOST_VARIANTS = 10_000
 """That the page offers to compare; the limit itself can be set higher."""
 
@@ -160,6 +161,7 @@ def _ask_categories(column: Column, saved: Values | None, own: FloatArray) -> Va
         values = commonest(column, own, int(n))
         share = float(np.isin(own, values).mean()) if len(own) else 0.0
         right.caption(wording.markdown(f"{_few(column, values)}, {wording.share(share)} of your data: {_ONLY_THESE}"))
+        right.caption(wording.markdown(_left_out(column, values, own)))
         return values
     places = right.multiselect(
         f"Values of {wording.markdown(column.name)}",
@@ -171,11 +173,23 @@ def _ask_categories(column: Column, saved: Values | None, own: FloatArray) -> Va
     right.caption(f"{wording.counted(len(places), 'value')}: {_ONLY_THESE}")
     if not places:
         raise SettingError(f"Comparing '{column.name}' needs a value, got none. Choose one, or '{EVERY}'.")
-    return tuple(sorted(float(place) for place in places))
+    values = tuple(sorted(float(place) for place in places))
+    right.caption(wording.markdown(_left_out(column, values, own)))
+    return values
+
+
+def _left_out(column: Column, values: Values, own: FloatArray) -> str:
+    """The categories that are not compared, those of most people first."""
+    counts = np.bincount(np.rint(own).astype(np.int64), minlength=len(column.labels))
+    places = [place for place in np.argsort(-counts, kind="stable").tolist() if float(place) not in values]
+    if not places:
+        return "All categories are compared."
+    told = [f"{column.labels[place]} ({wording.counted(counts[place], 'person', 'people')})" for place in places]
+    return f"Not compared: {', '.join(told[:_MOST_NAMED])}{' …' if len(told) > _MOST_NAMED else '.'}"
 
 
 def _few(column: Column, values: Values) -> str:
-    return ", ".join(column.text(value) for value in values[:12]) + (" …" if len(values) > 12 else "")
+    return ", ".join(column.text(value) for value in values[:_MOST_NAMED]) + (" …" if len(values) > _MOST_NAMED else "")
 
 
 # --- too many -----------------------------------------------------------------------------------

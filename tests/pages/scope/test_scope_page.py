@@ -274,6 +274,9 @@ def test_all_that_was_marked_stays_chosen_and_one_click_makes_it_manageable(open
     assert app.radio(key="how_Staatsangehörigkeit").value == scope_values.COMMON
     assert app.metric[0].value == "120"
     assert "Deutschland" in said.text_of(app)
+    column = many_variants.loan_schema().column("Staatsangehörigkeit")
+    (left_out,) = [caption.value for caption in app.caption if caption.value.startswith("Not compared: ")]
+    assert left_out.count(" people)") + left_out.count(" person)") == min(12, len(column.labels) - 8)
     app.button(key="save_scope").click().run()
     scope = store.review(review.id).scope
     assert scope is not None
@@ -316,6 +319,9 @@ def test_the_commonest_categories_are_those_of_most_people() -> None:
     own = np.array([3.0, 3.0, 1.0, 1.0, 1.0, 0.0, 2.0])
     assert scope_values.commonest(column, own, 2) == (1.0, 3.0)
     assert scope_values.commonest(column, own, 9) == (0.0, 1.0, 2.0, 3.0)
+    assert scope_values._left_out(column, (1.0, 3.0), own) == "Not compared: a (1 person), c (1 person)."
+    assert scope_values._left_out(column, (0.0, 2.0), own) == "Not compared: b (3 people), d (2 people)."
+    assert scope_values._left_out(column, (0.0, 1.0, 2.0, 3.0), own) == "All categories are compared."
 
 
 def test_a_limit_can_be_raised_by_a_click(open_app: OpenApp, store: RunStore) -> None:

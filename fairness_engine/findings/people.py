@@ -9,10 +9,12 @@ from fairness_engine.groups.rule_sets.phrases import conditions_of_rules, words_
 from fairness_engine.intervals import share_interval
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.telling.rules import Rule
 from fairness_engine.telling.wording import count, counted, listed, share
 
 _FEW = 0.02
+_BROKEN = (RunState.CRASHED, RunState.FAILED)
 """Of people for whom an attribute is enough; below it they are the exception."""
 
 
@@ -195,9 +197,11 @@ def _people_card(same: list[Evidence]) -> Finding:
         if is_scan(best)
         else "; the search chose whom to try, so this is no share."
     )
+    if run.state in _BROKEN:
+        sentence += " The run broke off before its end."
     facts = [*_plausible_fact(best), *_severe_fact(best)]
     if len(same) > 1:
-        others = listed([f"{technique_title(one)} ({count(one.run.n_found)})" for one in same[1:]], most=5)
+        others = listed([f"{technique_title(one)} ({_how_many(one.run)})" for one in same[1:]], most=5)
         facts.append(f"Also found: {others}.")
     return Finding(
         key=f"people|{','.join(best.scope.changing)}",
@@ -214,15 +218,21 @@ def _people_card(same: list[Evidence]) -> Finding:
     )
 
 
+def _how_many(run: RunRecord) -> str:
+    return count(run.n_found) + (", broke off" if run.state in _BROKEN else "")
+
+
 def _plausible_fact(one: Evidence) -> list[str]:
     measured = one.results.plausibility
     if measured is None or measured.n_plausible is None or not measured.n_measured:
         return []
     n = measured.n_measured
-    return [
-        f"Both people could exist in {count(measured.n_plausible)} of {counted(n, 'pair')} "
-        f"({share(measured.n_plausible / n)})."
-    ]
+    of = (
+        f"{counted(n, 'pair')} that {'was' if n == 1 else 'were'} measured"
+        if n < one.run.n_found
+        else counted(n, "pair")
+    )
+    return [f"Both people could exist in {count(measured.n_plausible)} of {of} ({share(measured.n_plausible / n)})."]
 
 
 def _severe_fact(one: Evidence) -> list[str]:

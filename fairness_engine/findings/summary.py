@@ -10,7 +10,7 @@ from fairness_engine.telling.wording import counted
 _MOST = 4
 """Sentences, beside the one that says what is missing."""
 _MISSING = {
-    Evidence.SCAN: "which of the data's people",
+    Evidence.SCAN: "the data's people one by one",
     Evidence.SEARCH: "people beyond the data",
     Evidence.SHARE: "how often it happens",
     Evidence.RULES: "groups of several attributes",

@@ -156,6 +156,22 @@ def test_runs_of_a_part_of_the_people_say_so_and_stand_for_nobody_else(tmp_path:
     assert Evidence.SCAN in findings_of(store, asked).missing
 
 
+def test_a_search_that_broke_off_says_so_and_what_was_not_measured_is_not_counted(tmp_path: Path) -> None:
+    store, review = assessed(tmp_path, "census_income_planted")
+    runs = store.runs(review.id)
+    (search,) = [run for run in runs if run.config.technique not in ("", "data-scan")]
+    broken = replace(search, state=RunState.CRASHED, n_found=search.n_found + 1_000)
+    found = findings_of(store, review, [broken if run.id == search.id else run for run in runs])
+    (card,) = [card for card in found.cards if card.key.startswith("people|") and search.id in card.run_ids]
+    assert card.sentence.endswith("The run broke off before its end.")
+    (fact,) = [fact for fact in card.facts if fact.startswith("Both people could exist")]
+    assert "pairs that were measured (" in fact
+    whole = findings_of(store, review)
+    (card,) = [card for card in whole.cards if card.key.startswith("people|") and search.id in card.run_ids]
+    assert "broke off" not in card.sentence
+    assert not any("measured" in fact for fact in card.facts)
+
+
 def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_answer_nothing_else(
     tmp_path: Path,
 ) -> None:
@@ -170,7 +186,7 @@ def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_ans
     assert [card.key for card in found.cards] == [card.key for card in before.cards], "what was decided stays with it"
     assert all(one.title.startswith(whose) for one in found.tried)
     assert all(sentence.startswith(whose) for sentence in answer(found)[:-1])
-    assert "which of the data's people" in answer(found)[-1]
+    assert "the data's people one by one" in answer(found)[-1]
     assess(store, narrower, (Evidence.SCAN,))
     own = store.runs(review.id)[0].id
     whom = [card for card in findings_of(store, narrower).cards if card.subject is Subject.WHOM]

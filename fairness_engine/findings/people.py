@@ -240,9 +240,10 @@ def _severe_fact(one: Evidence) -> list[str]:
         return []
     worst = one.results.severity.top[0]
     alike = counted(worst.similar_rows, "person", "people")
+    be = "is" if worst.similar_rows == 1 else "are"
     return [
         f"Most severe: pair {count(worst.pair)}, {worst.variants_unlike} of {worst.n_variants} variants decided unlike "
-        f"the others, scores up to {worst.gap:.3g} apart; {alike} of the data are like them."
+        f"the others, scores up to {worst.gap:.3g} apart; {alike} of the data {be} like them."
     ]
 
 

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 
 THIN_SPACE = "\u202f"
 """Narrow, and does not break the line."""
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<!\w)'[^']*'(?!\w)|(?<=\d),(?=\d{3}(?!\d))")
+"""What is quoted of a file, and commas of counts."""
 _MAX_DECIMALS = 4
 _LEAST_SHARE = 10.0 ** -(_MAX_DECIMALS + 2)
 """Of 1; what is smaller cannot be written with so many decimals of a percentage."""
@@ -30,8 +31,8 @@ def count(n: float) -> str:
 
 
 def spaced(text: str) -> str:
-    """A text of the engine, whose counts have commas, with thin spaces instead."""
-    return _THOUSANDS.sub(THIN_SPACE, text)
+    """A text of the engine, whose counts have commas, with thin spaces instead; what it quotes stays as it is."""
+    return _THOUSANDS.sub(lambda found: THIN_SPACE if found[0] == "," else found[0], text)
 
 
 def counted(n: float, one: str, many: str | None = None) -> str:

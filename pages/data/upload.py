@@ -115,7 +115,7 @@ def show_facts(table: Table, dataset: Dataset | None, fit: Mapping[str, Any] | N
         f"{wording.counted(len(table.columns), 'column')}; {wording.markdown(form)}"
         f"{', decimal comma' if table.decimal == ',' else ''}."
     )
-    problems = dataset.problems if dataset is not None else table.problems
+    problems = [wording.spaced(problem) for problem in (table if dataset is None else dataset).problems]
     if problems:
         bullet = "- " if len(problems) > 1 else ""
         shown = "\n".join(f"{bullet}{wording.markdown(problem)}" for problem in problems[:_N_PROBLEMS])

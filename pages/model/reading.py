@@ -58,7 +58,7 @@ def show_verdict(review: Review, reading: Reading) -> None:
         st.info(f"{sentence} Known answers would confirm it.", icon=":material/rule:")
     else:
         say = st.error if reading.state is State.REFUSED else st.warning
-        said = "\n\n".join(wording.markdown(advice) for advice in reading.advice)
+        said = "\n\n".join(wording.markdown(wording.spaced(advice)) for advice in reading.advice)
         say(f"{sentence}\n\n{said}".strip(), icon=":material/report:")
     better = reading.better
     if better and controls.button(

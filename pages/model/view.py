@@ -99,7 +99,7 @@ def show_card(card: Mapping[str, Any], schema: Schema) -> None:
     """The fit card: warnings first, then figures, then a few people as the model receives them."""
     said = (card.get("reading") or {}).get("advice") or ()  # said by the verdict above
     for warning in [each for each in card.get("warnings") or () if each not in said]:
-        st.warning(wording.markdown(warning), icon=":material/warning:")
+        st.warning(wording.markdown(wording.spaced(warning)), icon=":material/warning:")
     st.markdown(f"**{wording.markdown(describe(card))}**")
     with frame.wrapping("figures"):
         places = st.columns(4)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.models.model import Output
-from fairness_engine.models.sklearn.estimator import unfrozen
+from fairness_engine.models.sklearn.estimator import prepare_estimator
 
 _OUTPUTS = {"predict_proba": Output.PROBABILITY, "decision_function": Output.LOGIT}
 
@@ -41,7 +41,7 @@ def own_threshold(estimator: Any) -> OwnThreshold | None:
     if find is None or not type(estimator).__module__.startswith("sklearn."):
         return None
     try:
-        inner = unfrozen(getattr(estimator, "estimator_", estimator.estimator))
+        inner = prepare_estimator(getattr(estimator, "estimator_", estimator.estimator))
         wanted = estimator.response_method
         methods = list(_OUTPUTS) if wanted == "auto" else [wanted]
         output = next(_OUTPUTS[method] for method in methods if hasattr(inner, method))

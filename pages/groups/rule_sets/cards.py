@@ -302,7 +302,9 @@ def like_title(result: RuleResult, position: int, like: IntArray) -> str:
     n = len(like)
     n_others = int((result.scored.is_harmed[like] != result.scored.is_harmed[position]).sum())
     if n == n_others:
-        return f"{wording.count(n)} more that {'is' if n == 1 else 'are'} nearly everyone else"
+        return (
+            f"{wording.count(n)} more that {'is' if n == 1 else 'are'} nearly everyone else, seen from the other side"
+        )
     text = f"{wording.count(n)} more that {'is' if n == 1 else 'are'} nearly the same people"
     return f"{text}, or nearly everyone else" if n_others else text
 

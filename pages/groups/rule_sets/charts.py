@@ -115,7 +115,7 @@ def _line_title(result: RuleResult, position: int, like: IntArray, *, is_chosen:
     more = ""
     if len(like):
         ranks = ", ".join(map(wording.count, (np.sort(like)[:_RANKS] + 1).tolist()))
-        more = f"{wording.count(len(like))} more like it: {ranks}{', …' if len(like) > _RANKS else ''}"
+        more = f"{wording.count(len(like))} folded into it: {ranks}{', …' if len(like) > _RANKS else ''}"
     text = kit.shortened(capitalised(group_text(result, position)), _LETTERS - len(more))
     mark = f"{theme.SELECTION.symbol} " if is_chosen else ""
     soft = f'   <span style="color:{theme.soft()}">{more}</span>' if more else ""

@@ -45,6 +45,9 @@ STYLE = """
 .st-key-page_head {padding: 0.7rem 8rem 0 0;}
 .st-key-page_head > [data-testid="stLayoutWrapper"]:has(> .st-key-presenting) {position: absolute; width: auto;
   top: 0.25rem; right: 2.8rem;}
+.stApp:has([data-testid="stStatusWidget"]) .st-key-page_head {padding-right: 12.8rem;}
+.stApp:has([data-testid="stStatusWidget"]) .st-key-page_head > [data-testid="stLayoutWrapper"]:has(> .st-key-presenting)
+  {right: 7.6rem;}
 .st-key-presenting {flex-wrap: nowrap;}
 .st-key-presenting :is(button, a) {min-height: 1.6rem; padding: 0 0.3rem;}
 .st-key-presenting :is(button, a) p {font-size: 0.85rem; white-space: nowrap;}
@@ -217,7 +220,7 @@ def say(error: EvenhandError) -> None:
     if own is not None:
         own(error)
         return
-    st.error(wording.markdown(error), icon=":material/error:")
+    st.error(wording.markdown(wording.spaced(str(error))), icon=":material/error:")
     if error.recipe:
         st.code(error.recipe, language="r" if error.recipe.startswith("# in R") else "python", wrap_lines=True)
 

@@ -256,7 +256,9 @@ def test_what_is_folded_is_named_for_what_it_is(grouped: Grouped, workspace: Pat
     harmed, favoured = (np.flatnonzero(result.scored.is_harmed == which) for which in (True, False))
     top = int(harmed[0])
     assert cards.like_title(result, top, harmed[1:2]) == "1 more that is nearly the same people"
-    assert cards.like_title(result, top, favoured[:2]) == "2 more that are nearly everyone else"
+    assert (
+        cards.like_title(result, top, favoured[:2]) == "2 more that are nearly everyone else, seen from the other side"
+    )
     both = np.concatenate([harmed[1:2], favoured[:1]])
     assert cards.like_title(result, top, both) == "2 more that are nearly the same people, or nearly everyone else"
 
@@ -345,12 +347,12 @@ def test_ranks_that_the_chart_leaves_out_stand_beside_the_group_that_they_are_li
         like = ranked.families.get(position, [])
         n_told += bool(len(like))
         assert text.startswith(f"<b>{position + 1}</b>")
-        assert ("more like it" in text) == bool(len(like))
+        assert ("folded into it" in text) == bool(len(like))
         if 0 < len(like) <= 4:
             ranks = ", ".join(str(other + 1) for other in sorted(like))
-            assert f">{len(like)} more like it: {ranks}<" in text
+            assert f">{len(like)} folded into it: {ranks}<" in text
         elif len(like) > 4:
-            assert f">{len(like)} more like it: {min(like) + 1}, " in text
+            assert f">{len(like)} folded into it: {min(like) + 1}, " in text
             assert text.endswith(", …</span>")
     assert n_told
 

@@ -45,6 +45,16 @@ def test_zero_hits_are_never_written_as_zero() -> None:
     assert not wording.share(0.0, 0.0, 0.01).startswith("0")
 
 
+def test_counts_of_the_engine_are_spaced_and_what_is_quoted_stays() -> None:
+    thin = wording.THIN_SPACE
+    assert (
+        wording.spaced("The data's 12,345 rows, of 1,234,567.")
+        == f"The data's 12{thin}345 rows, of 1{thin}234{thin}567."
+    )
+    assert wording.spaced("'age' holds '1,234', not 1,234") == f"'age' holds '1,234', not 1{thin}234"
+    assert wording.spaced("1,23 and 4,5678 and a,b") == "1,23 and 4,5678 and a,b"
+
+
 def test_counts_have_thin_spaces_that_do_not_break() -> None:
     assert wording.count(1234567) == "1\u202f234\u202f567"
     assert wording.counted(1, "row") == "1 row"

@@ -414,8 +414,8 @@ def _pair(store: RunStore, one: Evidence, number: int) -> PrintedPair:
     if severe is not None:
         notes.append(
             f"{severe.variants_unlike} of {severe.n_variants} variants of this person are decided unlike the others; "
-            f"{counted(severe.similar_rows, 'person', 'people')} of the data {'is' if severe.similar_rows == 1 else 'are'} "
-            "like them."
+            f"{counted(severe.similar_rows, 'person', 'people')} of the data "
+            f"{'is' if severe.similar_rows == 1 else 'are'} like them."
         )
     return PrintedPair(f"Pair {count(number)} of run {one.run.id}", (heads[0], heads[1]), lines, tuple(notes))
 

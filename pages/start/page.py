@@ -19,7 +19,8 @@ with st.container(horizontal=True, vertical_alignment="center", key="start_actio
             name = st.text_input("Name", placeholder="For example: Credit model", max_chars=200, key="new_name")
             is_wanted = st.form_submit_button("Make the review", type="primary")
         st.caption(
-            "One data set, one model, one question. You need a CSV or Parquet file, and a model file or a column of outcomes."
+            "One data set, one model, one question. You need a CSV or Parquet file, and a model file or a column of "
+            "outcomes."
         )
     if is_wanted:
         session.set_review(session.store().create_review(name, owner=session.owner()))

@@ -20,6 +20,7 @@ class Dask:
 
     Attributes:
         hold: while this file is there, each worker answers its first two blocks and no other.
+        ends: while this one is there, each worker's model is ended as it is opened.
     """
 
     def __init__(self, folder: Path, n_workers: int) -> None:
@@ -27,6 +28,7 @@ class Dask:
 
         self.folder = folder
         self.hold = folder / "hold"
+        self.ends = folder / held_blocks.ENDS
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.kinds import results_of
+from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.environment import CLUSTER_VARIABLE
 from fairness_engine.store.files import file_identity
 from fairness_engine.store.records import FileRole, RunRecord, RunState
@@ -322,24 +322,20 @@ def test_a_run_whose_model_is_ended_there_again_and_again_is_worked_here(
     """Here by whoever looks for its processes: from the start, or once blocks were answered."""
     monkeypatch.setenv(CLUSTER_VARIABLE, dask.address)
     dask.hold.touch()
-    is_over = threading.Event()
     run_id = store.create_run(slow_search(store))
 
-    def kill_models() -> None:
+    def end_models() -> None:
+        """Those that are open before their processes ask them again, the others as they are opened."""
         if is_opened:
             wait_for_blocks(store, run_id, 1)
+        dask.ends.touch()
+        for pid in [pid for worker in dask.workers for pid in _models_of(dask, worker.pid)]:
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda pid=pid: process_start_time(pid) is None)
         dask.hold.unlink()
-        while not is_over.is_set():
-            for worker in dask.workers:
-                for folder in dask.folder.glob(f"**/scratch/*/{worker.pid}-*"):
-                    for entry in Path("/proc").iterdir():
-                        if entry.name.isdigit() and _folder_of(entry) == folder.resolve():
-                            os.kill(int(entry.name), signal.SIGKILL)
-            time.sleep(0.01)
 
-    with meanwhile(kill_models):
+    with meanwhile(end_models):
         ended = queue.run_in_foreground(store, run_id, lambda _: None)
-        is_over.set()
     counts = results_of(store, ended.id).cluster
     assert counts is not None
     assert ended.state is RunState.FINISHED, ended.message
@@ -351,6 +347,13 @@ def test_a_run_whose_model_is_ended_there_again_and_again_is_worked_here(
 def _n_done(store: RunStore, run_id: str) -> int:
     counts = results_of(store, run_id).cluster
     return 0 if counts is None else counts.n_done
+
+
+def _models_of(dask: Dask, worker: int) -> list[int]:
+    """The model's processes of a process of the cluster: those that work in its scratch folders."""
+    folders = {folder.resolve() for folder in dask.folder.glob(f"**/scratch/*/{worker}-*")}
+    entries = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [int(entry.name) for entry in entries if _folder_of(entry) in folders]
 
 
 def _folder_of(entry: Path) -> Path | None:

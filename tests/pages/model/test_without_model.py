@@ -272,7 +272,7 @@ def test_too_many_combinations_are_enough_for_groups(open_app: OpenApp, store: R
     store.save_review(replace(review, fit=fit))
     app = open_app(SCOPE, review=review.id)
     app.multiselect(key="protected").set_value(list(names)).run()
-    assert "6,250 combinations" in said.errors_of(app)[0]
+    assert "6\u202f250 combinations" in said.errors_of(app)[0]
     assert not app.toggle(key="groups_only_False").value, "nothing switches itself on"
     app.toggle(key="groups_only_False").set_value(True).run()
     app.button(key="save_scope").click().run()

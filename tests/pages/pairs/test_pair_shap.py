@@ -143,10 +143,10 @@ def test_a_model_that_is_too_slow_is_said_in_one_sentence(
 
     def refuse(target: Any, question: Any, *waiting: str) -> Any:
         if isinstance(question, Shap):
-            raise SettingError("SHAP values of this pair need at least 9,000 rows of the model.")
+            raise SettingError("SHAP values of this pair need at least 9\u202f000 rows of the model.")
         return ask(target, question, *waiting)
 
     monkeypatch.setattr(questions, "ask", refuse)
     app = open_app("pages/pairs/page.py", review=finished.review.id, run=finished.searches[-1].id)
     app.button(key="explain").click().run()
-    assert said.errors_of(app) == ["SHAP values of this pair need at least 9,000 rows of the model."]
+    assert said.errors_of(app) == ["SHAP values of this pair need at least 9\u202f000 rows of the model."]

@@ -68,7 +68,7 @@ def walk(app: AppPage, files: Files, preset: str) -> Path:
         app.click_button("This is right: go on to the scope")
     app.expect_text("Protected")
     app.screenshot(f"walk-{files.name}-scope")
-    if app.page.get_by_text("more than 1,000").count():
+    if app.page.get_by_text("more than 1\u202f000").count():
         app.page.get_by_role("button", name=re.compile("^Evenly spaced values of ")).first.click()
         app.wait_until_at_rest()
     label = "Save and look for groups" if files.model is None else "Save and go on"

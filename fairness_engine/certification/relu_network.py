@@ -381,27 +381,43 @@ class _ColumnReader:
                 f"This network cannot be certified: it takes '{name}' unevenly, and a table of its {n:,} values for "
                 f"{n_units:,} neurons does not fit in memory. Narrow its limits under Scope."
             )
-        return np.concatenate([sums for _, sums in self._blocks(column, n)])
+        return np.concatenate([self._sums(column, digits) for digits in self._digits(n)])
 
     def _is_number(self, column: int) -> bool:
-        place = int(self._space.columns[column])
-        kind = self._space.domain.schema.inputs[place].kind
-        encoder = self._model.encoder
-        is_scaled = isinstance(encoder, TabulatedEncoder) and place in encoder.scaled
-        return kind is Kind.REAL or is_scaled or (kind is Kind.INTEGER and isinstance(encoder, _NUMBERS_AS_THEY_ARE))
+        kind = self._space.domain.schema.inputs[int(self._space.columns[column])].kind
+        return kind is Kind.REAL or (kind is Kind.INTEGER and isinstance(self._model.encoder, _NUMBERS_AS_THEY_ARE))
 
     def _is_even(self, column: int, n: int, step: FloatArray) -> bool:
-        allowed = _EVEN * np.abs(step) * (n - 1)
-        return all((np.abs(sums - digits[:, None] * step) <= allowed).all() for digits, sums in self._blocks(column, n))
+        """Whether the sums of all digits are the digit times ``step``; of one input alone the input is asked."""
+        last, _ = self._grown(column, np.array([n - 1]))
+        is_one = last.shape[1] == 1
+        even = last / (n - 1) if is_one else step
+        allowed = _EVEN * np.abs(even) * (n - 1)
+        for digits in self._digits(n):
+            grown = self._grown(column, digits)[0] if is_one else self._sums(column, digits)
+            if not (np.abs(grown - digits[:, None] * even) <= allowed).all():
+                return False
+        return True
 
-    def _blocks(self, column: int, n: int) -> Iterator[tuple[IntArray, FloatArray]]:
+    def _digits(self, n: int) -> Iterator[IntArray]:
         for start in range(0, n, self._block):
-            digits = np.arange(start, min(start + self._block, n))
-            yield digits, self._sums(column, digits)
+            yield np.arange(start, min(start + self._block, n))
 
     def _sums(self, column: int, digits: IntArray) -> FloatArray:
         """What the column adds to the first sums with some digits, the others at 0 ``(n, n_1)``."""
+        grown, weights = self._grown(column, digits)
+        sums: FloatArray = grown @ weights
+        return sums
+
+    def _grown(self, column: int, digits: IntArray) -> tuple[FloatArray, FloatArray]:
+        """By how much inputs are larger than with digit 0 ``(n, n_inputs)``, and their weights ``(n_inputs, n_1)``: the
+        column's own inputs where they are known, else all.
+        """
+        encoder = self._model.encoder
+        if isinstance(encoder, TabulatedEncoder):
+            place = int(self._space.columns[column])
+            features, inputs = encoder.of_column(place, self._space.column_values(column, digits))
+            return inputs.astype(np.float64) - self._base[:, features], self._weights[features]
         chosen = np.zeros((len(digits), len(self._space.columns)), np.int64)
         chosen[:, column] = digits
-        sums: FloatArray = (encoded(self._model, self._space.rows(chosen)) - self._base) @ self._weights
-        return sums
+        return encoded(self._model, self._space.rows(chosen)) - self._base, self._weights

@@ -147,14 +147,17 @@ def _bound(
         if is_trial:
             encoder, more = encoder_of(estimator, schema)
             predictor, own_threshold = read.compiled
+            notes = (*notes, *more)
         else:
             bound = bind_classifier(estimator, schema)
-            predictor, encoder, more, own_threshold = bound.predictor, bound.encoder, bound.notes, bound.threshold
+            predictor = bound.predictor
+            encoder = bound.encoder
+            own_threshold = bound.threshold
+            notes = (*notes, *bound.notes)
             with damage_told():
                 incomplete = checked_predictor(bound.asked, predictor, encoder, schema)
         with damage_told():
             own = tuple(str(name) for name in estimator.classes_)
-        notes = (*notes, *more)
     else:
         specs = getattr(predictor, "specs", None)  # of several inputs, each of its own type
         if specs is None:
@@ -298,7 +301,7 @@ def _threshold_notes(own_threshold: float | None) -> tuple[str, ...]:
         return ()
     return (
         f"The model decides at a threshold of its own, a score of {own_threshold:.6g}. It is used where no other is "
-        "set under Scope.",
+        "set (under Scope, or by --threshold).",
     )
 
 

@@ -216,6 +216,25 @@ def test_scikit_learn_behind_scalers_and_one_hot_columns(last: Any) -> None:
     check(model, network, space)
 
 
+@pytest.mark.parametrize("offset", [0, 10**9])
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
+def test_many_whole_numbers_are_one_place_only_where_their_scaling_is_even(scaler: Any, offset: int) -> None:
+    """Far from 0 their products are rounded, and each has a place of its own."""
+    amount = Column("amount", Kind.INTEGER, minimum=offset, maximum=offset + 3_000)
+    schema = Schema((SEX, amount), label="y", protected=("sex",))
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": rng.choice(SEX.codes, 400), "amount": offset + rng.integers(0, 3_001, 400)})
+    parts = [("sex", OneHotEncoder(), ["sex"]), ("amount", scaler(), ["amount"])]
+    truth = frame["amount"] - offset + 300 * (frame["sex"] == SEX.codes[0]) > 1_500
+    fitted = make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, truth)
+    predictor, encoder, _ = bind_estimator(fitted, schema)
+    assert isinstance(encoder, TabulatedEncoder)
+    network, space = case_of(bind(predictor, encoder, schema), schema)
+    is_rounded = scaler is MinMaxScaler and offset > 0
+    assert np.diff(network.starts).tolist() == [3_001 if is_rounded else 1]
+    check(bind(predictor, encoder, schema), network, space)
+
+
 def test_an_mlp_behind_a_scaler_is_one_network() -> None:
     schema = Schema((replace(SEX, codes=(0, 1)), JOB, AGE, HEIGHT), label="y", protected=("sex",))
     frame = frame_of(schema)

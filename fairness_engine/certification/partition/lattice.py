@@ -107,9 +107,16 @@ class Lattice:
 
     def values(self, digits: IntArray) -> FloatArray:
         """Values of digits ``(n, D)``: of the lattice, or the middle of a cell."""
-        low = self.domain.low[self.columns]
-        high = self.domain.high[self.columns]
-        values = low + self.steps * (digits + np.where(self.is_cell, 0.5, 0.0))
+        return self._values(digits, slice(None))
+
+    def column_values(self, column: int, digits: IntArray) -> FloatArray:
+        """As ``values``, of one of the ``D`` columns ``(n,)``."""
+        return self._values(digits, column)
+
+    def _values(self, digits: IntArray, which: slice | int) -> FloatArray:
+        low = self.domain.low[self.columns][which]
+        high = self.domain.high[self.columns][which]
+        values = low + self.steps[which] * (digits + np.where(self.is_cell, 0.5, 0.0)[which])
         return np.asarray(np.minimum(values, high))  # 3 steps of 0.1 are above 0.3
 
     @cached_property

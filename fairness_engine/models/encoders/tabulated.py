@@ -29,7 +29,7 @@ _MAX_FEATURES = 20_000
 _N_CHECKED = 2_000
 _N_TRIED = 64
 _MANY_VALUES = 1_000
-"""From here on arithmetic is faster than a line of a table, and a proof need not look at each."""
+"""From here on arithmetic is faster than a line of a table."""
 _TOLERANCE = 1e-9
 
 
@@ -58,6 +58,15 @@ class _Table:
     values: FloatArray  # (n_values, n_features)
     scalings: tuple[Scaling, ...] = ()  # one a feature, of a continuous column or of many whole numbers
 
+    def look_up(self, values: FloatArray) -> FloatArray | None:
+        """What values of the column ``(n,)`` become ``(n, n_features)``; ``None`` where one is not in the table."""
+        if self.scalings:
+            return np.stack([scaling(values) for scaling in self.scalings], axis=1)
+        positions = np.rint(values - self.low).astype(np.int64)
+        if len(values) and (positions.min() < 0 or positions.max() >= len(self.values)):  # beyond the schema's range
+            return None
+        return np.asarray(self.values[positions])
+
 
 class TabulatedEncoder:
     """An encoder that gives what ``transform(original.encode(rows))`` gives; made by ``tabulate``."""
@@ -80,11 +89,6 @@ class TabulatedEncoder:
         self._tables = tables
         self._dtype = dtype
 
-    @property
-    def scaled(self) -> frozenset[int]:
-        """The columns of the schema that are scaled, and nothing else."""
-        return frozenset(table.column for table in self._tables if table.scalings)
-
     def plain(self, rows: FloatArray) -> Any:
         """The inputs before the transformations."""
         return self.original.plain(rows)
@@ -96,15 +100,24 @@ class TabulatedEncoder:
         inputs: NDArray[Any] = np.empty((len(rows), len(self._constant)), dtype=self._dtype)
         inputs[:] = self._constant
         for table in self._tables:
-            values = rows[:, table.column]
-            if table.scalings:
-                inputs[:, table.features] = np.stack([scaling(values) for scaling in table.scalings], axis=1)
-                continue
-            positions = np.rint(values - table.low).astype(np.int64)
-            if len(rows) and (positions.min() < 0 or positions.max() >= len(table.values)):  # beyond the schema's range
+            numbers = table.look_up(rows[:, table.column])
+            if numbers is None:
                 return self._transform(self.original.encode(rows)).astype(self._dtype)
-            inputs[:, table.features] = table.values[positions]
+            inputs[:, table.features] = numbers
         return inputs
+
+    def of_column(self, column: int, values: FloatArray) -> tuple[slice | IntArray, NDArray[Any]]:
+        """The features of one column of the schema, and what ``encode`` gives for some of its values ``(n, n_own)``.
+
+        Args:
+            column: its place in the schema.
+            values: within its range ``(n,)``.
+        """
+        table = next((table for table in self._tables if table.column == column), None)
+        numbers = None if table is None else table.look_up(values)
+        if table is None or numbers is None:
+            return slice(0), np.empty((len(values), 0), dtype=self._dtype)
+        return table.features, numbers.astype(self._dtype)
 
 
 def tabulate(

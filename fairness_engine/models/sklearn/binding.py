@@ -85,19 +85,22 @@ def bind_classifier(estimator: Any, schema: Schema) -> Bound:
     that gives the same decisions.
     """
     own = own_threshold(estimator)
-    if own is None:
-        return Bound(*bind_estimator(estimator, schema), None, estimator)
-    predictor, encoder, notes = bind_estimator(own.estimator, schema)
+    if own is not None:
+        bound = Bound(*bind_estimator(own.estimator, schema), own.threshold, own.estimator)
+        if bound.predictor.output is own.output and _decides_as(estimator, bound, own.threshold, schema):
+            return bound
+    return Bound(*bind_estimator(estimator, schema), None, estimator)
+
+
+def _decides_as(estimator: Any, bound: Bound, threshold: float, schema: Schema) -> bool:
+    """Whether scores above a threshold are the estimator's own decisions, on drawn rows."""
     rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
-    original: Encoder = getattr(encoder, "original", encoder)
+    original: Encoder = getattr(bound.encoder, "original", bound.encoder)
     try:
         expected = class_indices(estimator, ask(estimator, "predict", original.encode(rows)))
-        decided = decide(predictor.predict(encoder.encode(rows)), own.threshold)
+        return np.array_equal(decide(bound.predictor.predict(bound.encoder.encode(rows)), threshold), expected)
     except Exception:  # noqa: BLE001 - a model may raise anything; the probe says what, and on which category
-        return Bound(*bind_estimator(estimator, schema), None, estimator)
-    if predictor.output is not own.output or not np.array_equal(decided, expected):
-        return Bound(*bind_estimator(estimator, schema), None, estimator)
-    return Bound(predictor, encoder, notes, own.threshold, own.estimator)
+        return False
 
 
 @damage_told()

@@ -47,7 +47,7 @@ def test_a_decision_is_recorded_with_name_reason_and_date(
     dialog = app.page.get_by_role("dialog")
     expect(dialog).to_contain_text("Holds until")
     app.click_button("Record the decision", within=dialog)
-    expect(dialog).to_contain_text("The reason must be a text")
+    expect(dialog).to_contain_text("Still missing: a decision, a reason, a name.")
     app.page.get_by_text("Mend it", exact=True).click()
     dialog.get_by_label("Reason").fill("Terms over 30 months are refused to the young.")
     dialog.get_by_label("Name", exact=True).fill("A. Analyst")

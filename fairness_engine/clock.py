@@ -13,6 +13,8 @@ BATCH_SECONDS = 0.1
 _GROWTH = 4
 _SHARE_OF_REST = 0.5
 """A batch takes no more than this share of the time that is left."""
+_SLOW_UNTIL_TRIED = 4
+"""After so many slow batches of about one size comes one of twice as many items: it may take no longer."""
 _MOST_PATIENCE = 4
 """As many times as long a limit may take on a machine that has other things to do."""
 
@@ -124,7 +126,8 @@ NO_LIMIT = Clock()
 class Batches:
     """Cuts work into batches of about the clock's ``batch_seconds``, and asks the clock before each.
 
-    How many items these are is learnt from one batch to the next, as long as this object is used.
+    How many items these are is learnt from one batch to the next, as long as this object is used. What a batch takes
+    however small it is, is learnt, too: smaller batches save none of it, so a batch takes up to twice as long as that.
 
     Args:
         clock: ends the work.
@@ -136,6 +139,9 @@ class Batches:
         self._clock = clock
         self._size = first
         self._most = most
+        self._fixed_seconds = 0.0
+        self._last = (0, 0.0)
+        self._n_slow = 0
 
     def over(self, n_items: int, cost: int = 1) -> Iterator[slice]:
         """Parts of ``range(n_items)``, from the first on.
@@ -162,6 +168,21 @@ class Batches:
     def learn(self, n_items: int, seconds: float) -> None:
         """A batch took so long. A small one that was quick tells nothing."""
         wanted = min(self._clock.batch_seconds, self._clock.seconds_left * _SHARE_OF_REST)
-        if 2 * n_items > self._size or seconds > 2 * wanted:
-            affordable = wanted * n_items / max(seconds, 1e-9)
-            self._size = int(max(1, min(_GROWTH * self._size, self._most, affordable)))
+        if 2 * n_items <= self._size and seconds <= 2 * wanted:
+            return
+        n_before, seconds_before = self._last
+        is_slow = seconds > wanted
+        self._n_slow = self._n_slow + 1 if is_slow else 0
+        if n_before and (n_items >= 2 * n_before or n_before >= 2 * n_items):
+            # where the line through both meets no items
+            self._fixed_seconds = (seconds * n_before - seconds_before * n_items) / (n_before - n_items)
+            self._n_slow = 0
+        self._fixed_seconds = min(max(0.0, self._fixed_seconds), seconds)
+        self._last = (n_items, seconds)
+        most = 2 * n_items if is_slow else _GROWTH * self._size  # it may be the items that are slow
+        if self._n_slow == _SLOW_UNTIL_TRIED:
+            affordable = float(most)
+        else:
+            wanted = max(wanted, min(2 * self._fixed_seconds, self._clock.seconds_left * _SHARE_OF_REST))
+            affordable = (wanted - self._fixed_seconds) * n_items / max(seconds - self._fixed_seconds, 1e-9)
+        self._size = int(max(1, min(most, self._most, affordable)))

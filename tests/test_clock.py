@@ -147,3 +147,30 @@ def test_a_small_batch_says_nothing_unless_it_is_slow(time: Time) -> None:
     assert batches.size() == 1
     batches.learn(1, 0.0)
     assert batches.size() == 4
+
+
+def test_what_a_batch_takes_however_small_it_is_makes_no_small_ones(time: Time) -> None:
+    batches = Batches(Clock(now=time), 16)
+    sizes, slow = [], [5]  # the machine stands still in a batch, as a busy one does
+    for part in batches.over(3_000):
+        sizes.append(part.stop - part.start)
+        time.now += 0.3 + 0.0001 * sizes[-1] + (2.0 if len(sizes) in slow else 0.0)
+    assert sum(sizes) == 3_000
+    assert len(sizes) <= 20, "smaller ones save no time"
+    assert max(sizes) * 0.0001 <= 0.31, "half of what a batch takes is its items"
+
+
+@pytest.mark.parametrize("fixed", [0.0, 0.01])
+def test_items_that_become_slow_are_no_fixed_cost_for_long(time: Time, fixed: float) -> None:
+    batches = Batches(Clock(now=time), 25)
+    sizes_of(batches, time, 1_000, 0.001)
+    longest = 0.0
+    sizes = []
+    for part in batches.over(200):
+        began = time.now
+        sizes.append(part.stop - part.start)
+        time.now += fixed + 0.02 * sizes[-1]
+        longest = max(longest, time.now - began)
+    assert longest <= 2.5, "the batch in which it is seen"
+    assert max(sizes[1:]) <= 25
+    assert sizes[-2] <= 6

@@ -14,11 +14,11 @@ import pytest
 import skops.io
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, KFold, TunedThresholdClassifierCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import evenhand
@@ -67,6 +67,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "a pipeline in a pipeline": lambda: make_pipeline(make_pipeline(columns()), LogisticRegression()),
     "columns in columns": lambda: make_pipeline(
         ColumnTransformer([("inner", columns(), COLUMNS)]), LogisticRegression()
+    ),
+    "a union of columns": lambda: make_pipeline(
+        FeatureUnion([("all", columns()), ("again", make_pipeline(columns(), StandardScaler()))]), LogisticRegression()
+    ),
+    "calibrated, with columns before it": lambda: make_pipeline(
+        columns(), CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=10), cv=2)
     ),
     "truth values passed on": lambda: make_pipeline(
         ColumnTransformer([("t", "passthrough", ["smoker", "income"]), ("g", OneHotEncoder(), ["gender", "dept"])]),

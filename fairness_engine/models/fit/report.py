@@ -25,6 +25,7 @@ from fairness_engine.models.fit.reading import assess_reading
 from fairness_engine.models.fit.roc import Outcomes, comparable
 from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output, measure_rows_per_second
+from fairness_engine.telling import wording
 
 _SLOW_ROWS_PER_SECOND = 2_000
 _CONSTANT_SHARE = 0.999
@@ -111,10 +112,10 @@ def _on_use(card: FitCard) -> list[str]:
         if not is_used
     ]
     if card.rows_per_second < _SLOW_ROWS_PER_SECOND:
-        minutes = 100_000 / max(card.rows_per_second, 1e-9) / 60
+        seconds = 100_000 / max(card.rows_per_second, 1e-9)
         sentences.append(
             f"The model is slow: about {card.rows_per_second:,.0f} rows a second, so 100,000 evaluations take "
-            f"{minutes:,.0f} minutes. Choose a small budget, or convert the model to ONNX."
+            f"{wording.duration(seconds)}. Choose a small budget, or convert the model to ONNX."
         )
     return sentences
 

@@ -86,7 +86,7 @@ def takes_frame(estimator: Any) -> bool:
     for step in _parts(estimator):
         if type(step).__name__ in _FRAME_STEPS:
             return True
-        if type(step).__name__ == "HistGradientBoostingClassifier" and step.is_categorical_ is not None:
+        if getattr(step, "is_categorical_", None) is not None:  # of histogram gradient boosting, once it is fitted
             return True
     return False
 
@@ -221,10 +221,10 @@ def class_indices(estimator: Any, labels: Any) -> IntArray:
 
 def _parts(estimator: Any) -> Iterator[Any]:
     yield estimator
-    steps = [step for _, step in getattr(estimator, "steps", ())]
-    members = getattr(estimator, "estimators_", ())
-    if type(estimator).__name__ in ("VotingClassifier", "StackingClassifier", "CalibratedClassifierCV"):
-        steps += list(members)
+    steps = [step for name in ("steps", "transformer_list") for _, step in getattr(estimator, name, ())]
+    if type(estimator).__name__ in ("VotingClassifier", "StackingClassifier"):
+        steps += list(getattr(estimator, "estimators_", ()))
+    steps += [calibrated.estimator for calibrated in getattr(estimator, "calibrated_classifiers_", ())]
     for step in [*steps, getattr(estimator, "estimator", None)]:
         if step is not None and not isinstance(step, str):
             yield from _parts(step)

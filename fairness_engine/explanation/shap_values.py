@@ -23,6 +23,10 @@ _MIN_PERMUTATIONS = 4
 _MAX_ROWS = 4_000_000
 """Masked rows of one explanation at most: they are laid out in memory before the model sees them."""
 _MODEL_SECONDS = 6.0
+_MOST_MODEL_SECONDS = 30.0
+"""For the least that can be said, where it takes longer; so long may somebody wait who asked for it."""
+_TIMED_SECONDS = 0.1
+"""A batch that takes so long is as large as need be to measure the speed."""
 _BLOCK_ROWS = 1 << 15
 _SEED = 0
 
@@ -174,6 +178,8 @@ def _plan(rows_per_second: float, n_varying: int) -> _Plan:
         if n_permutations >= _MIN_PERMUTATIONS:
             return _Plan(False, size, min(MAX_PERMUTATIONS, n_permutations))
     needed = 2 * (2 * n_varying + 1) * _BACKGROUND_SIZES[-1] * _MIN_PERMUTATIONS
+    if needed <= rows_per_second * _MOST_MODEL_SECONDS:
+        return _Plan(False, _BACKGROUND_SIZES[-1], _MIN_PERMUTATIONS)
     raise SettingError(
         f"SHAP values of this pair need at least {needed:,} rows of the model, and it decides about "
         f"{rows_per_second:,.0f} rows a second: too slow for an answer here. Change single values of the pair instead."
@@ -181,16 +187,20 @@ def _plan(rows_per_second: float, n_varying: int) -> _Plan:
 
 
 def _rows_per_second(model: Model, rows: FloatArray) -> float:
-    """Rows scored a second, from batches that grow until one takes long enough to be timed."""
+    """Rows scored a second, the best of batches that grow: what each call costs however few its rows are, as in a
+    pipeline of many steps, is little in the large blocks of an explanation.
+    """
     model.scores(rows[:1])  # what a first call costs once is no measure of speed
     n = 32
+    best = 0.0
     while True:
         batch = np.resize(rows, (n, rows.shape[1]))
         before = time.perf_counter()
         model.scores(batch)
         seconds = max(time.perf_counter() - before, 1e-9)
-        if seconds > 0.02 or n >= _BLOCK_ROWS:
-            return n / seconds
+        best = max(best, n / seconds)
+        if seconds > _TIMED_SECONDS or n >= _BLOCK_ROWS:
+            return best
         n *= 4
 
 

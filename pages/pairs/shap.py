@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 10
 """Attributes that are drawn one by one; of more, the rest is summed."""
+_NAME_ABOVE = 0.3
+_MARKS_BELOW = 0.14
+"""How far above a row's place its name stands, and below it its marks, in rows."""
 
 
 def signed(value: float, digits: int) -> str:
@@ -75,9 +78,9 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
     return kit.chart(
         "Attributes by how differently they count for the two",
         [*_marks(values), *_bars(difference, is_own)],
-        kit.axis(f"SHAP value: adds to the<br>score for “{goal}”", domain=[0, 0.56], **zero),
-        kit.rows(labels),
-        230 + 30 * len(labels),
+        kit.axis(f"SHAP value: adds to the<br>score for “{goal}”", domain=[0, 0.56], nticks=5, **zero),
+        kit.bare_rows(len(labels)),
+        200 + 40 * len(labels),
         xaxis2=kit.axis(
             "Difference of<br>score, B less A",
             domain=[0.64, 0.96],
@@ -85,6 +88,7 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
             range=_room_for_text(difference),
             **zero,
         ),
+        annotations=[kit.name_above(label, place - _NAME_ABOVE) for place, label in enumerate(labels)],
         uniformtext={"minsize": 11, "mode": "show"},
         **kit.legend_below(134),
     )
@@ -93,13 +97,13 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
 def _label(domain: Domain, people: FloatArray, index: int) -> str:
     column = domain.schema.inputs[index]
     first, second = (column.text(float(person[index])) for person in people)
-    return kit.shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 46)
+    return kit.shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 64)
 
 
 def _marks(values: FloatArray) -> list[kit.Part]:
     """The two people: a line between them, a filled circle for A and an open diamond for B."""
     first, second = values.tolist()
-    places = list(range(len(first)))
+    places = [i + _MARKS_BELOW for i in range(len(first))]
     ends = [((a, i), (b, i)) for i, a, b in zip(places, first, second, strict=True)]
     hover = "%{fullData.name}: %{x:+.4f}"
     return [
@@ -117,18 +121,18 @@ def _bars(difference: FloatArray, is_own: list[bool]) -> list[kit.Part]:
     )
     bars = []
     for wanted, name, meaning in looks:
-        places = [i for i, own in enumerate(is_own) if own is wanted]
-        values = difference[places].tolist()
+        rows = [i for i, own in enumerate(is_own) if own is wanted]
+        values = difference[rows].tolist()
         bars.append(
             kit.bars(
                 values,
-                places,
+                [i + _MARKS_BELOW for i in rows],
                 name,
                 "%{x:+.4f}",
                 colour=meaning.colour,
                 hatch=kit.hatch(meaning.pattern),
                 xaxis="x2",
-                width=0.62,
+                width=0.42,
                 text=[signed(value, 3) for value in values],
                 textposition="outside",
             )

@@ -160,6 +160,8 @@ def test_speed_decides_how_much_is_evaluated() -> None:
     assert not shap_values._plan(1e6, 20).is_exact
     slow = shap_values._plan(1_000, 10)
     assert (slow.is_exact, slow.n_background, slow.n_permutations) == (False, 25, 5)
+    least = shap_values._plan(150, 10)
+    assert (least.n_background, least.n_permutations) == (25, 4), "28 s: asked for, so waited for"
     with pytest.raises(SettingError, match="need at least 4,200 rows of the model, and it decides about 100 rows"):
         shap_values._plan(100, 10)
 
@@ -167,6 +169,18 @@ def test_speed_decides_how_much_is_evaluated() -> None:
 def test_speed_is_measured_on_the_model_itself() -> None:
     model = handmade.function_model(handmade.biased_score)
     assert shap_values._rows_per_second(model, some_data(3)) > 10_000
+
+
+def test_what_a_call_costs_however_few_its_rows_is_no_measure_of_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 0.0
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        nonlocal seconds
+        seconds += 0.05 + 0.00001 * len(rows)
+        return handmade.biased_score(rows)
+
+    monkeypatch.setattr(shap_values.time, "perf_counter", lambda: seconds)
+    assert shap_values._rows_per_second(handmade.function_model(score), some_data(3)) > 50_000
 
 
 def an_explanation() -> PairValues:

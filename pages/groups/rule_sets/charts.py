@@ -112,11 +112,14 @@ def _share_range(inside: FloatArray, outside: FloatArray) -> list[float]:
 
 def _line_title(result: RuleResult, position: int, like: IntArray, *, is_chosen: bool) -> str:
     """Rank and group, and the ranks that are folded under it, for otherwise they are missed in the list."""
+    name = capitalised(group_text(result, position))
     more = ""
     if len(like):
         ranks = ", ".join(map(wording.count, (np.sort(like)[:_RANKS] + 1).tolist()))
         more = f"{wording.count(len(like))} folded into it: {ranks}{', …' if len(like) > _RANKS else ''}"
-    text = kit.shortened(capitalised(group_text(result, position)), _LETTERS - len(more))
+        if len(name) + len(more) > _LETTERS:
+            more = f"{wording.count(len(like))} folded into it"
+    text = kit.shortened_parts(name, _LETTERS - len(more))
     mark = f"{theme.SELECTION.symbol} " if is_chosen else ""
     soft = f'   <span style="color:{theme.soft()}">{more}</span>' if more else ""
     return f"{mark}<b>{position + 1}</b>  {text}{soft}"

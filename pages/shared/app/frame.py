@@ -42,10 +42,10 @@ STYLE = """
 [data-testid="stHeader"] {height: 2.6rem; min-height: 2.6rem;}
 [data-testid="stLayoutWrapper"]:has(> .st-key-page_head) {position: sticky; top: 0; z-index: 999991; height: 2rem;
   margin-bottom: -1rem;}
-.st-key-page_head {padding: 0.7rem 8rem 0 0;}
+.st-key-page_head {padding: 0.7rem 9rem 0 0;}
 .st-key-page_head > [data-testid="stLayoutWrapper"]:has(> .st-key-presenting) {position: absolute; width: auto;
-  top: 0.25rem; right: 2.8rem;}
-.stApp:has([data-testid="stStatusWidget"]) .st-key-page_head {padding-right: 12.8rem;}
+  top: 0.5rem; right: 2.8rem;}
+.stApp:has([data-testid="stStatusWidget"]) .st-key-page_head {padding-right: 13.8rem;}
 .stApp:has([data-testid="stStatusWidget"]) .st-key-page_head > [data-testid="stLayoutWrapper"]:has(> .st-key-presenting)
   {right: 7.6rem;}
 .st-key-presenting {flex-wrap: nowrap;}

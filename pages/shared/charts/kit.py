@@ -28,6 +28,8 @@ CONFIG = {
 """For ``st.plotly_chart(config=...)``: the picture can be saved, nothing advertises; what a drag does has no button."""
 _MAX_POINTS = 400
 """Points of a curve that are drawn; a screen shows no more."""
+_LEAST_PART = 12
+"""Letters that a part of a name keeps; where that is too long, the end of the name is left out."""
 _CLEAR = "rgba(0,0,0,0)"
 _ROWS: Part = {"autorange": "reversed", "showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
 
@@ -156,6 +158,20 @@ def shortened(text: str, most: int = 40) -> str:
     """
     plain = text.replace("<", "‹")
     return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def shortened_parts(text: str, most: int) -> str:
+    """As ``shortened``, but the longest of the parts that commas divide lose their middles: what tells two groups apart
+    may stand at the end.
+    """
+    parts = shortened(text, len(text)).split(", ")
+    room = most - 2 * (len(parts) - 1)
+    widest = max(len(part) for part in parts)
+    while widest > _LEAST_PART and sum(min(len(part), widest) for part in parts) > room:
+        widest -= 1
+    head = widest // 3
+    cut = [part if len(part) <= widest else f"{part[:head]}…{part[1 + head - widest :]}" for part in parts]
+    return shortened(", ".join(cut), most)
 
 
 # --- traces -------------------------------------------------------------------------------------

@@ -60,6 +60,16 @@ def test_names_of_rows_cannot_become_markup_and_equal_ones_stay_apart() -> None:
     assert "<" not in "".join(axis["ticktext"])
 
 
+def test_a_name_of_parts_loses_the_middles_of_the_longest() -> None:
+    names = [f"men, aged 29 or less, country of birth of the applicant not {land}" for land in ("Germany", "Turkey")]
+    short = [kit.shortened_parts(name, 50) for name in names]
+    assert short[0] == "men, aged 29 or less, country o…licant not Germany"
+    assert short[0] != short[1]
+    assert kit.shortened_parts(names[0], len(names[0])) == names[0]
+    assert len(kit.shortened_parts(", ".join(["a long attribute"] * 20), 50)) == 50
+    assert kit.shortened_parts("<b>", 50) == "‹b>"
+
+
 def test_shares_that_add_up_to_the_last_bit_more_than_all_keep_their_texts() -> None:
     """A browser hides what stands beyond the axis, by whatever little, unless it is told to cut it off."""
     shares = Shares(78 / 5000, 0.0, 4922 / 5000, is_counted=True)

@@ -89,7 +89,8 @@ def _values(result: RuleResult, position: int, i: int) -> set[int]:
 
 
 def _through_others(one: Evidence, result: RuleResult, position: int, favourable: str) -> Tried:
-    said = f"The largest difference of this run: {sentence(result, position, favourable)}, {interval_text(result, position)}."
+    points = interval_text(result, position)
+    said = f"The largest difference of this run: {sentence(result, position, favourable)}, {points}."
     return Tried(
         "Rule sets of attributes that no decision depends on",
         said,

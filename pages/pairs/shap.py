@@ -97,7 +97,7 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
 def _label(domain: Domain, people: FloatArray, index: int) -> str:
     column = domain.schema.inputs[index]
     first, second = (column.text(float(person[index])) for person in people)
-    return kit.shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 64)
+    return kit.shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 50)
 
 
 def _marks(values: FloatArray) -> list[kit.Part]:

@@ -267,11 +267,19 @@ def table_of(frame: pd.DataFrame, name: str) -> Table:
     if len(frame.columns) > MAX_COLUMNS:
         raise too_many_columns(len(frame.columns))
     columns, problems = _column_names([str(column).strip() for column in frame.columns], name)
-    cells = [pa.array(frame.iloc[:, i].astype(_TEXT), type=pa.string()) for i in range(len(columns))]
+    cells = [pa.array(_as_doubles(frame.iloc[:, i]).astype(_TEXT), type=pa.string()) for i in range(len(columns))]
     texts = _to_frame(pa.table(cells, names=[str(i) for i in range(len(columns))]), columns)
     content = pd.util.hash_pandas_object(texts, index=False).to_numpy().tobytes()
     digest = hashlib.sha256("\n".join(columns).encode() + content).hexdigest()
     return Table(texts, name, "utf-8", ",", ".", digest, tuple(problems))
+
+
+def _as_doubles(column: pd.Series) -> pd.Series:
+    """Numbers of four bytes or two as those of eight: the shortest text of one is another number to whoever reads it."""
+    kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+    if not pd.api.types.is_float_dtype(kind) or kind.itemsize >= 8:
+        return column
+    return column.astype(kind).astype(np.float64)
 
 
 def _read_bytes(path: Path, name: str) -> bytes:

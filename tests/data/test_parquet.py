@@ -7,6 +7,7 @@ import decimal
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from fairness_engine.data.csv import dialect
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.summary import describe_columns
-from fairness_engine.data.table import Table, read_table
+from fairness_engine.data.table import Table, read_table, table_of
 from fairness_engine.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,10 +103,22 @@ def people(n_rows: int = 400) -> pa.Table:
 def test_it_is_the_table_of_the_csv_file(how: dict[str, object]) -> None:
     table = people()
     texts = table.set_column(12, "bytes", table["bytes"].cast(pa.string()))  # a CSV file has no bytes
+    texts = texts.set_column(4, "small", table["small"].cast(pa.float64()))  # and no numbers of four bytes
     read = read_table(as_parquet(table, **how), "people.parquet")
     assert_same(read_table(as_csv(texts), "people.csv"), read)
     assert (read.encoding, read.delimiter, read.place(4)) == ("Parquet", "", "row 5")
     assert infer_schema(read).case_id == "id"
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, "Float32", "category"])
+def test_short_numbers_are_what_a_model_is_given_of_them(kind: Any) -> None:
+    values = pd.Series([0.1, 0.3, None, 2.0] * 20, dtype=np.float32 if kind == "category" else kind).astype(kind)
+    given = values.astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
+    frame = pd.DataFrame({"short": values, "sex": ["f", "m"] * 40})
+    tables = [read_table(as_parquet(pa.Table.from_pandas(frame)), "short.parquet"), table_of(frame, "the frame")]
+    for table in tables:
+        read = [np.nan if pd.isna(text) else float(text) for text in table.frame["short"]]
+        np.testing.assert_array_equal(read, given)
 
 
 def test_a_sample_saved_by_pandas_is_the_same_data() -> None:

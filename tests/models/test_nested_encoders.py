@@ -99,6 +99,24 @@ def test_decisions_are_the_models_own(name: str, suffix: str, tmp_path: Path) ->
         assert (found.n, found.n_hits) == (N_ROWS, truth), protected
 
 
+def test_categories_of_short_numbers_are_those_of_the_file(tmp_path: Path) -> None:
+    """0.1 in four bytes is 0.10000000149: no category of an encoder that was fitted on the file is 0.1."""
+    people = frame()
+    people["grade"] = np.random.default_rng(3).choice(np.array([0.1, 0.3, 0.7], np.float32), N_ROWS)
+    own = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["gender", "grade"])])
+    decided = np.where((people.grade > 0.2) & (people.gender == " f") | (people.grade > 0.5), "yes", "no")
+    model = make_pipeline(own, LogisticRegression()).fit(people[["gender", "grade"]], decided)
+    skops.io.dump(model, tmp_path / "m.skops")
+    people.assign(hired=decided)[["gender", "grade", "hired"]].to_parquet(tmp_path / "people.parquet")
+    swapped = people[["gender", "grade"]].assign(gender=people.gender.map({" f": " m", " m": " f"}))
+    truth = int((model.predict(swapped) != decided).sum())
+    assert 0 < truth < N_ROWS
+    for kind in ("real", "categorical"):
+        data = evenhand.read_data(tmp_path / "people.parquet", label="hired", favourable="yes", kinds={"grade": kind})
+        found = evenhand.Review(data, tmp_path / "m.skops", protected="gender").estimate(distribution="data")
+        assert (found.n, found.n_hits) == (N_ROWS, truth), kind
+
+
 def test_a_column_that_the_model_itself_drops_need_not_be_an_input(tmp_path: Path) -> None:
     people = frame().assign(customer=[f"c{i}" for i in range(N_ROWS)])
     model = plain().fit(people[["customer", *COLUMNS]], people["hired"])

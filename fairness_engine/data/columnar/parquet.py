@@ -122,7 +122,10 @@ def _encoded(column: pa.Array) -> pa.DictionaryArray:
     if pa.types.is_null(column.type):
         return column.cast(pa.string()).dictionary_encode()
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    texts = pc.cast(encoded.dictionary, options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))  # said later
+    values = encoded.dictionary
+    if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
+        values = values.cast(pa.float64())  # its shortest text is another number to whoever reads that: 0.1 is none
+    texts = pc.cast(values, options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))  # said later
     return pa.DictionaryArray.from_arrays(encoded.indices.cast(pa.int32()), texts)
 
 

@@ -99,7 +99,7 @@ def normal(value: Any) -> str:
     """A category or outcome without blanks around it, and a number or a truth value in one spelling: ``1``, ``1.0`` and
     `` 1`` are equal, and ``true``, ``TRUE`` and what Python says of it.
     """
-    text = str(value).strip()
+    text = str(float(value) if isinstance(value, np.floating) else value).strip()  # a short one of fewer digits
     try:
         number = float(text)
     except ValueError:

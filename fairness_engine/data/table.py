@@ -275,9 +275,9 @@ def table_of(frame: pd.DataFrame, name: str) -> Table:
 
 
 def _as_doubles(column: pd.Series) -> pd.Series:
-    """Numbers of four bytes or two as those of eight: the shortest text of one is another number to whoever reads it."""
+    """Numbers of four bytes or two as those of eight: the shortest text of one is another number to a reader."""
     kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
-    if not pd.api.types.is_float_dtype(kind) or kind.itemsize >= 8:
+    if str(kind).lower() not in ("float32", "float16"):
         return column
     return column.astype(kind).astype(np.float64)
 

@@ -160,3 +160,17 @@ def test_rows_of_unknown_group_are_counted_inside_the_limits(command: Commands, 
     assert sum(group["rows"] for group in table["groups"]) == inside.dept.notna().sum()
     (whole,) = command.json("figures", *options[:-2])["tables"]
     assert whole["n_unknown"] == people.dept.isna().sum()
+
+
+def test_rows_of_unknown_group_are_among_the_rows_that_count(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"dept": rng.choice(["HR", "IT", "Ops"], 400), "hired": rng.choice(["yes", "no"], 400)})
+    people.loc[rng.random(400) < 0.2, "dept"] = None
+    people.loc[rng.random(400) < 0.1, "hired"] = None
+    people.to_csv(tmp_path / "people.csv", index=False)
+    labelled = people[people.hired.notna()]
+    assert labelled.dept.isna().sum() < people.dept.isna().sum()
+    said = command.json("figures", "--data", str(tmp_path / "people.csv"), "--protected", "dept", "--favourable", "yes")
+    (table,) = said["tables"]
+    assert table["n_unknown"] == labelled.dept.isna().sum()
+    assert sum(group["rows"] for group in table["groups"]) + table["n_unknown"] == len(labelled)

@@ -13,17 +13,19 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, KFold, TunedThresholdClassifierCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import evenhand
 from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
 from fairness_engine.models.open import open_model
+from fairness_engine.models.sklearn import binding
 
 N_ROWS = 600
 COLUMNS = ["income", "gender", "smoker", "dept"]
@@ -115,6 +117,68 @@ def test_categories_of_short_numbers_are_those_of_the_file(tmp_path: Path) -> No
         data = evenhand.read_data(tmp_path / "people.parquet", label="hired", favourable="yes", kinds={"grade": kind})
         found = evenhand.Review(data, tmp_path / "m.skops", protected="gender").estimate(distribution="data")
         assert (found.n, found.n_hits) == (N_ROWS, truth), kind
+
+
+@pytest.mark.parametrize("text", ["?", ".", "NA"])
+@pytest.mark.parametrize(
+    "encoder",
+    [OneHotEncoder(handle_unknown="ignore"), OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)],
+    ids=["one-hot", "ordinal"],
+)
+def test_what_a_model_was_trained_with_as_a_category_is_passed_for_missing_cells(
+    encoder: Any, text: str, tmp_path: Path
+) -> None:
+    """An encoder that ignores what it does not know takes NaN for none of its categories, without a word."""
+    people = frame()
+    people.loc[np.random.default_rng(2).random(N_ROWS) < 0.3, "dept"] = text
+    columns_of = ColumnTransformer([("c", encoder, ["gender", "dept"])], remainder="passthrough")
+    inputs = people[["income", "gender", "dept"]]
+    wanted = np.where((people.income > 50) ^ (people.dept == text) & (people.gender == " f"), "yes", "no")
+    model = make_pipeline(columns_of, DecisionTreeClassifier(max_depth=6, random_state=0)).fit(inputs, wanted)
+    skops.io.dump(model, tmp_path / "m.skops")
+    inputs.assign(hired=wanted).to_parquet(tmp_path / "people.parquet")
+    decided = [model.predict(inputs.assign(gender=value)) for value in (" m", " f")]
+    truth = int((decided[0] != decided[1]).sum())
+    assert (decided[0] != decided[1])[people.dept == text].any()
+    data = evenhand.read_data(tmp_path / "people.parquet", label="hired", favourable="yes")
+    assert text in data.schema.column("dept").missing
+    review = evenhand.Review(data, tmp_path / "m.skops", protected="gender")
+    found = review.estimate(distribution="data")
+    assert (found.n, found.n_hits) == (N_ROWS, truth)
+    opened = open_model(tmp_path / "m.skops", data.schema)
+    assert f"was trained with '{text}' of 'dept' as a category" in " ".join(opened.notes)
+
+
+def test_empty_cells_beside_a_spelling_that_is_a_category_stay_missing() -> None:
+    people = frame()
+    people.loc[:99, "dept"] = "?"
+    people.loc[100:199, "dept"] = None
+    inputs = people[["gender", "dept"]]
+    own = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["gender", "dept"]))
+    model = make_pipeline(own, LogisticRegression()).fit(inputs, people["hired"])
+    schema = evenhand.read_data(people[["gender", "dept", "hired"]], label="hired", favourable="yes").schema
+    encoder, notes = binding.encoder_of(model, schema)
+    assert "what the model says of these rows is not what it would say" in " ".join(notes)
+    assert encoder.encode(np.array([[0.0, np.nan]])).dept.isna().all()
+
+
+def test_categories_that_differ_by_blanks_are_said_and_passed_as_they_stand() -> None:
+    people = frame()
+    people.loc[:200, "dept"] = "HR "
+    people.loc[300:350, "dept"] = None
+    people["dept"] = people["dept"].fillna("None")
+    trained = people.assign(dept=people.dept.where(people.dept != "None"))[["gender", "dept"]]
+    own = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["gender", "dept"]))
+    model = make_pipeline(own, LogisticRegression()).fit(trained, people["hired"])
+    schema = evenhand.read_data(people[["gender", "dept", "hired"]], label="hired", favourable="yes").schema
+    encoder, notes = binding.encoder_of(model, schema)
+    assert len(notes) == 1
+    assert notes[0].startswith("The model knows 'HR' of 'dept' with and without blanks at its ends")
+    places = np.arange(4.0)
+    passed = encoder.encode(np.column_stack([np.zeros(4), places])).dept.tolist()
+    assert passed[:2] == ["HR", "IT"]
+    assert pd.isna(passed[2]), "pandas reads the text None as a missing cell, and the model was trained so"
+    assert passed[3] == "Ops"
 
 
 def test_a_column_that_the_model_itself_drops_need_not_be_an_input(tmp_path: Path) -> None:

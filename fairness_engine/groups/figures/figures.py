@@ -196,7 +196,8 @@ class Cutter:
         within: the group that they are in, as ``members`` takes it.
 
     Attributes:
-        n_unknown: rows whose cell is not known, by column: of the file, or of those that lie in limits and group.
+        n_unknown: rows whose cell is not known, by column: of the file; or where rows that miss cells count, or lie in
+            limits and group, of these.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class Cutter:
         self._chosen = chosen
         self._limits = dict(scope.limits) if scope else {}
         self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
-        is_narrowed = bool(self._limits or within)
+        is_narrowed = bool(self._limits or within) or bool(np.isnan(dataset.rows).any())
         self.n_unknown = _unknown_in(dataset, scope, within, chosen) if is_narrowed else dataset.n_unknown
 
     def __call__(self, name: str) -> tuple[IntArray, tuple[str, ...]]:

@@ -159,7 +159,12 @@ class LabelsEncoder:
         self.columns = tuple(column.name for column in self._columns)
         self.matches = matches_of(schema, features)
         self._values = [_file_values(column) for column in self._columns]
+        self._missing: list[Any] = [np.nan] * len(self.names)
         self._scaling = schema.layout.scaling
+
+    def respell_missing(self, name: str, text: Any) -> None:
+        """Pass this for the missing cells of a column of categories, instead of NaN; ``name`` as for ``respell``."""
+        self._missing[self.names.index(name)] = text
 
     def respell(self, name: str, values: Sequence[Any]) -> None:
         """Pass other values for the categories of a column than the file holds.
@@ -177,10 +182,11 @@ class LabelsEncoder:
         import pandas as pd
 
         series = {}
-        for name, i, column, values in zip(self.names, self.order, self._columns, self._values, strict=True):
+        for place, (name, i, column) in enumerate(zip(self.names, self.order, self._columns, strict=True)):
+            values = self._values[place]
             is_missing = np.isnan(rows[:, i])
             if is_missing.any():
-                data = _with_missing(rows[:, i], is_missing, values)
+                data = _with_missing(rows[:, i], is_missing, values, self._missing[place])
             elif values is not None:
                 data = values[positions_of(rows[:, i])]
             else:
@@ -193,11 +199,14 @@ class LabelsEncoder:
     plain = encode
 
 
-def _with_missing(cells: FloatArray, is_missing: NDArray[np.bool_], values: Any) -> Any:
-    """A column with missing cells as pandas reads one: NaN among numbers, and among labels of dtype object."""
+def _with_missing(cells: FloatArray, is_missing: NDArray[np.bool_], values: Any, missing: Any) -> Any:
+    """A column with missing cells as pandas reads one: NaN among numbers, and among labels of dtype object, or what
+    stands for it there.
+    """
     if values is None:
         return cells
-    data = np.full(len(cells), np.nan, dtype=np.float64 if values.dtype.kind in "if" else object)
+    is_number = values.dtype.kind in "if" and isinstance(missing, float)
+    data = np.full(len(cells), missing, dtype=np.float64 if is_number else object)
     data[~is_missing] = values[positions_of(cells[~is_missing])]
     return data
 

@@ -7,6 +7,8 @@ silently.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +18,8 @@ from fairness_engine.data.schema import Column, Kind
 
 _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
 """What pandas takes for truth values."""
+_READ_AS_MISSING = ("None", "NaN", "nan", "null", "NULL", "NA", "N/A", "n/a", "#N/A", "<NA>", "-nan", "-NaN")
+"""What pandas reads as a missing cell of a file."""
 _OF_ITS_OWN = ("KBinsDiscretizer",)
 """What encodes values of its own making: its encoder knows numbers of bins, and none of the column's."""
 _OTHER_COLUMNS = ("ColumnTransformer", "FeatureUnion")
@@ -90,9 +94,24 @@ def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[
         are_truths = {normal(code) for code in column.codes} <= set(_TRUTHS.values())
         return [normal(code) == "True" for code in column.codes] if are_truths else list(column.codes), []
     own = {normal(value): value for value in known}
-    values = [own.get(normal(code), code) for code in column.codes]
-    missing = [label for code, label in zip(column.codes, column.labels, strict=True) if normal(code) not in own]
-    return values, missing
+    own |= {value: value for value in known if isinstance(value, str)}  # " m" and "m" may be two: as it stands, first
+    if any(is_missing_value(value) for value in known):
+        own = dict.fromkeys(_READ_AS_MISSING, math.nan) | own
+    spelled = [code if code in own else normal(code) for code in column.codes]
+    missing = [label for text, label in zip(spelled, column.labels, strict=True) if text not in own]
+    return [own.get(text, code) for text, code in zip(spelled, column.codes, strict=True)], missing
+
+
+def is_missing_value(value: Any) -> bool:
+    """Whether a category is that of missing cells: ``None`` or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def told_apart_by_blanks(column: Column, known: Sequence[Any]) -> list[str]:
+    """Categories that a model knows with and without blanks at their ends: cells are read without."""
+    texts = [value for value in known if isinstance(value, str)]
+    counts = Counter(text.strip() for text in texts)
+    return [text for text in column.codes if isinstance(text, str) and counts[text] > 1]
 
 
 def normal(value: Any) -> str:

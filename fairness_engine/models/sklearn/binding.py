@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.data.schema import Schema
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import FitError, cut
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
@@ -17,9 +18,12 @@ from fairness_engine.models.encoders.tabulated import tabulate
 from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.inputs.spelling import (
     dropped_columns,
+    is_missing_value,
     known_categories,
+    normal,
     refusing_columns,
     spell,
+    told_apart_by_blanks,
     unknown_numbers,
 )
 from fairness_engine.models.model import Encoder, Predictor, decide
@@ -189,6 +193,26 @@ def _compare(predictor: Predictor, inputs: Any, expected: IntArray) -> tuple[int
     return int((~is_tie).sum()), int(is_tie.sum())
 
 
+def _respell_missing(encoder: LabelsEncoder, name: str, column: Column, known: Sequence[Any]) -> list[str]:
+    """What a column's missing cells are passed as, where the model was trained with a spelling of them as a category;
+    said in a sentence.
+    """
+    own = {normal(value): value for value in known if isinstance(value, str)}
+    found = [text for text in column.missing if normal(text) in own] if column.kind is Kind.CATEGORICAL else []
+    if not found:
+        return []
+    text = found[0]
+    remedy = (
+        f"Say that '{cut(text)}' is a value (on the Data page, or take it out of 'missing' in the schema file) to have "
+        "these people in searches and proofs, too."
+    )
+    said = f"The model was trained with '{cut(text)}' of '{cut(column.name)}' as a category, and the data's are read as"
+    if len(found) > 1 or any(map(is_missing_value, known)):
+        return [f"{said} missing cells: what the model says of these rows is not what it would say. {remedy}"]
+    encoder.respell_missing(name, own[normal(text)])
+    return [f"{said} missing cells. The model is given '{cut(text)}' for them. {remedy}"]
+
+
 def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
     """Pass categories as the model spells them, and say which it does not know.
 
@@ -215,6 +239,14 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
         values, missing = spell(column, known.get(name))
         if values != list(column.codes):
             encoder.respell(name, values)
+        alike = told_apart_by_blanks(column, known.get(name, []))
+        if alike:
+            notes.append(
+                f"The model knows '{cut(alike[0])}' of '{cut(column.name)}' with and without blanks at its ends, as "
+                f"two categories. Cells are read without, so all are passed as '{cut(alike[0])}': rows with blanks "
+                "there get another answer than in training. Give one of the two another name in the file, and retrain."
+            )
+        notes += _respell_missing(encoder, name, column, known.get(name, []))
         if missing:
             notes.append(
                 f"The model does not know {len(missing)} of the categories of '{column.name}', for example "

@@ -23,6 +23,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import evenhand
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.missing import set_missing
+from fairness_engine.errors import FitError
 from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
 from fairness_engine.models.open import open_model
 from fairness_engine.models.sklearn import binding
@@ -158,8 +161,22 @@ def test_empty_cells_beside_a_spelling_that_is_a_category_stay_missing() -> None
     model = make_pipeline(own, LogisticRegression()).fit(inputs, people["hired"])
     schema = evenhand.read_data(people[["gender", "dept", "hired"]], label="hired", favourable="yes").schema
     encoder, notes = binding.encoder_of(model, schema)
-    assert "what the model says of these rows is not what it would say" in " ".join(notes)
+    assert not notes
+    assert "the model may answer these rows otherwise" in " ".join(encoder.doubts)
     assert encoder.encode(np.array([[0.0, np.nan]])).dept.isna().all()
+
+
+def test_an_input_of_what_counts_as_missing_is_told_with_what_to_do() -> None:
+    people = frame()
+    people.loc[:99, "dept"] = "?"
+    inputs = pd.get_dummies(people[["income", "dept"]])
+    model = LogisticRegression().fit(inputs, people["hired"])
+    data = evenhand.read_data(people[["income", "dept", "hired"]], label="hired", favourable="yes")
+    with pytest.raises(FitError, match="an input 'dept_\\?', but '\\?' of 'dept' counts as a missing cell"):
+        binding.encoder_of(model, data.schema)
+    schema = set_missing(data.table, data.schema, "dept", "?", is_missing=False)
+    encoder, _ = binding.encoder_of(model, schema)
+    assert encoder.encode(make_dataset(data.table, schema).rows).shape == inputs.shape
 
 
 def test_categories_that_differ_by_blanks_are_said_and_passed_as_they_stand() -> None:
@@ -172,8 +189,8 @@ def test_categories_that_differ_by_blanks_are_said_and_passed_as_they_stand() ->
     model = make_pipeline(own, LogisticRegression()).fit(trained, people["hired"])
     schema = evenhand.read_data(people[["gender", "dept", "hired"]], label="hired", favourable="yes").schema
     encoder, notes = binding.encoder_of(model, schema)
-    assert len(notes) == 1
-    assert notes[0].startswith("The model knows 'HR' of 'dept' with and without blanks at its ends")
+    assert not notes
+    assert encoder.doubts[0].startswith("The model knows 'HR' of 'dept' with and without blanks at its ends")
     places = np.arange(4.0)
     passed = encoder.encode(np.column_stack([np.zeros(4), places])).dept.tolist()
     assert passed[:2] == ["HR", "IT"]

@@ -161,6 +161,8 @@ class LabelsEncoder:
         self._values = [_file_values(column) for column in self._columns]
         self._missing: list[Any] = [np.nan] * len(self.names)
         self._scaling = schema.layout.scaling
+        self.doubts: tuple[str, ...] = ()
+        """Why some rows may not be given to the model as its file would have them, one sentence each."""
 
     def respell_missing(self, name: str, text: Any) -> None:
         """Pass this for the missing cells of a column of categories, instead of NaN; ``name`` as for ``respell``."""

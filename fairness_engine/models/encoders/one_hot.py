@@ -10,7 +10,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind, Layout, Schema
-from fairness_engine.errors import FitError
+from fairness_engine.errors import FitError, cut
 from fairness_engine.models.encoders.domain_values import numeric_codes, positions_of
 from fairness_engine.models.inputs.names import ABSENT, Found, How, InputMatch, Names, match_of, some
 
@@ -146,6 +146,15 @@ def features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeatu
     features = [OneHotFeature(name, *astuple(matched.found[name])) for name in names]
     text = [f for f in features if f.position is None and is_text(schema.inputs[f.column])]
     one_hot = {f.column for f in features if f.position is not None}
+    for feature in text if one_hot else ():
+        column = schema.inputs[feature.column]
+        held = next((each for each in column.missing if feature.name.endswith(each)), None)
+        if held is not None:
+            raise FitError(
+                f"The model has an input '{cut(feature.name)}', but '{cut(held)}' of '{cut(column.name)}' counts as a "
+                "missing cell. Say that it is a value (under Treat as missing on the Data page, or by a category in "
+                "the schema file)."
+            )
     if text and one_hot:
         raise FitError(
             f"The model takes '{text[0].name}' as one number, but its categories are text. Give the codes that the "

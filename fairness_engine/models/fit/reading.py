@@ -216,6 +216,7 @@ class _Judge:
             advice += on_classes
         if not advice:
             advice += [*self._on_exchanged(self.outcomes), *self._on_guesses()]
+        advice += getattr(getattr(self.model.encoder, "original", self.model.encoder), "doubts", ())
         state = State.UNCONFIRMED if advice else State.PLAUSIBLE
         return Reading(state, **facts, reference_auc=reference, ways=ways, better=better, advice=tuple(advice))
 

@@ -203,12 +203,13 @@ def _respell_missing(encoder: LabelsEncoder, name: str, column: Column, known: S
         return []
     text = found[0]
     remedy = (
-        f"Say that '{cut(text)}' is a value (on the Data page, or take it out of 'missing' in the schema file) to have "
-        "these people in searches and proofs, too."
+        f"Say that '{cut(text)}' is a value (under Treat as missing on the Data page, or by a category in the schema "
+        "file) to have these people in searches and proofs, too."
     )
     said = f"The model was trained with '{cut(text)}' of '{cut(column.name)}' as a category, and the data's are read as"
     if len(found) > 1 or any(map(is_missing_value, known)):
-        return [f"{said} missing cells: what the model says of these rows is not what it would say. {remedy}"]
+        encoder.doubts += (f"{said} missing cells, as others are: the model may answer these rows otherwise. {remedy}",)
+        return []
     encoder.respell_missing(name, own[normal(text)])
     return [f"{said} missing cells. The model is given '{cut(text)}' for them. {remedy}"]
 
@@ -241,10 +242,10 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
             encoder.respell(name, values)
         alike = told_apart_by_blanks(column, known.get(name, []))
         if alike:
-            notes.append(
+            encoder.doubts += (
                 f"The model knows '{cut(alike[0])}' of '{cut(column.name)}' with and without blanks at its ends, as "
                 f"two categories. Cells are read without, so all are passed as '{cut(alike[0])}': rows with blanks "
-                "there get another answer than in training. Give one of the two another name in the file, and retrain."
+                "there get another answer than in training. Give one of the two another name in the file, and retrain.",
             )
         notes += _respell_missing(encoder, name, column, known.get(name, []))
         if missing:

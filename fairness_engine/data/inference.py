@@ -412,6 +412,14 @@ def _guess_text(name: str, cells: Cells) -> Guess:
     if n_texts < n_rows and is_few and not (n_texts > 0.8 * n_rows and has_words):
         return Guess(_categorical(name, tuple(sorted(texts))))
     has_digits = np.mean([any(sign.isdigit() for sign in text) for text in texts[:_MAX_LOOKED_AT]]) >= _NEARLY
+    if has_digits and np.mean([bool(_AMOUNT.fullmatch(text)) for text in texts[:_MAX_LOOKED_AT]]) >= _NEARLY:
+        return _left_out(name, f"numbers that cannot be read as such, like '{texts[0][:40]}': write digits only")
+    return _guess_text_of_many(name, cells, texts, has_digits=bool(has_digits), has_words=bool(has_words))
+
+
+def _guess_text_of_many(name: str, cells: Cells, texts: Texts, *, has_digits: bool, has_words: bool) -> Guess:
+    """An id, or free text."""
+    n_rows, n_texts = int(cells.counts.sum()), len(texts)
     is_code = has_digits and not has_words and _is_nearly_unique(cells, _NEARLY)
     if is_code or (_is_called_id(name) and not has_words and _is_nearly_unique(cells, _MOSTLY)):
         return _left_out(name, f"ids, {n_texts:,} different", is_id=is_code or _is_nearly_unique(cells, _NEARLY))
@@ -434,6 +442,12 @@ def _is_called_id(name: str) -> bool:
         bool(spoken) and (names_one_of(spoken[-1], words("id")) or names_one_of(spoken[0], before))
     )
 
+
+_AMOUNT = re.compile(
+    r"(?!\d+(\.\d+){3}$)[-+(]?\W? ?(?=[\d.,' ]*[.,$€£¥₹%(])[\d.,' ]*\d[\d.,' ]* ?\W?\)?|[$€£¥₹] ?\d[\d.,' ]*"
+)
+"""An amount with a currency's sign, in parentheses, or with points and commas that can be read in two ways; no address
+of a machine."""
 
 # --- dates --------------------------------------------------------------------------------
 

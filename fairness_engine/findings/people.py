@@ -140,7 +140,8 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         harmed, others = group.n_worse_harmed / group.n_worse, group.n_others_harmed / group.n_others
         who = words_of_rules(one.run.config.schema, group.worse)
         unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
-        over = f", over every combination of {listed(list(one.scope.protected))}" if len(one.scope.protected) > 1 else ""
+        protected = list(one.scope.protected)
+        over = f", over every combination of {listed(protected)}" if len(protected) > 1 else ""
         facts.append(
             f"With all else equal{over}, {who} {unlike} (not {favourable}) in {share(harmed)} of "
             f"{counted(group.n_worse, 'case')}, the other protected values in {share(others)} of "

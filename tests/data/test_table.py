@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from fairness_engine.data.columnar.distinct import joined
 from fairness_engine.data.csv.columns import Records, _read_exactly, _read_fast, read_columns
 from fairness_engine.data.csv.numbers import find_decimal, parse_numbers
+from fairness_engine.data.inference import infer_schema, why_left_out
 from fairness_engine.data.table import Table, export_text, read_table
 from fairness_engine.errors import DataError
 
@@ -228,6 +230,35 @@ def test_unusual_numbers(text: str, number: float) -> None:
 
 def test_no_texts_no_numbers() -> None:
     assert parse_numbers(np.array([], dtype=object)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "decimal", "numbers"),
+    [
+        (["1'825.23", "49.77", "12’345"], ".", [1825.23, 49.77, 12345]),
+        (["1 825,23", "49,77", "-1 234 567"], ",", [1825.23, 49.77, -1_234_567]),
+        (["1\u202f825,5", "49,77", "1\u00a0234", "1\u2009234"], ",", [1825.5, 49.77, 1234, 1234]),
+        (["\u22125.5", "\u22121 234", "3"], ".", [-5.5, -1234, 3]),
+        (["1 82", "0 825", "1'82.5", "12 3456", "1 825 62", "1 825.1'2"], ".", [np.nan] * 6),
+    ],
+)
+def test_thousands_parted_by_blanks_and_apostrophes(texts: list[str], decimal: str, numbers: list[float]) -> None:
+    cells = np.array(texts, dtype=object)
+    np.testing.assert_array_equal(parse_numbers(cells, decimal), numbers)
+    if np.isfinite(numbers).all():
+        assert find_decimal([("x", pa.array(texts))]) == (decimal, [])
+
+
+@pytest.mark.parametrize(
+    ("write", "is_amount"),
+    [("${:.2f}".format, True), ("({:.2f})".format, True), ("{:.2f} €".format, True), ("A-{:.0f}".format, False)],
+)
+def test_amounts_that_are_no_plain_numbers_are_said_to_be(write: Callable[[float], str], is_amount: bool) -> None:
+    lines = "\n".join(f"{write(20.25 + 13 * i)},{'fm'[i % 2]}" for i in range(300))
+    schema = infer_schema(read_table(f"x,sex\n{lines}\n".encode(), "x.csv"))
+    said = why_left_out(read_table(f"x,sex\n{lines}\n".encode(), "x.csv"), schema)["x"]
+    assert said.startswith("numbers that cannot be read as such, like") is is_amount
+    assert (schema.case_id == "x") is not is_amount
 
 
 def test_thousands_are_read_where_the_column_proves_them() -> None:

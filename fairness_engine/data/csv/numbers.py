@@ -36,13 +36,18 @@ _INFINITE = r"(?i)^[+-]?inf(inity)?$"
 _NUMBER_LIKE = r"^[+-]?[\d.,]+([eE][+-]?\d+)?$"
 _DECIMAL_COMMA = r"^[+-]?(\d*,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|,\d+|\d{1,3}(\.\d{3})+,\d*)([eE][+-]?\d+)?$"
 _DECIMAL_POINT = r"^[+-]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+|\.\d+|\d{1,3}(,\d{3})+\.\d*)([eE][+-]?\d+)?$"
+_PARTED = r"^[+-]?[1-9]\d{0,2}([ '\x{2019}\x{a0}\x{202f}\x{2009}]\d{3})+([.,]\d*)?$"
+"""Thousands by a blank of any width or an apostrophe, which part nothing else in a number: ``1 825,23``."""
+_PARTS = r"[ '\x{2019}\x{a0}\x{202f}\x{2009}]"
+_MINUS = "\N{MINUS SIGN}"
 _ONE_COMMA = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 
 
 def parse_numbers(texts: Texts, decimal: str = ".") -> FloatArray:
     """The number in each text ``(n_texts,)``; NaN where there is none, infinite where it is too large for a float.
 
-    Thousands separators are read where the column proves that they are: ``1,234.5`` or ``1,234,567`` in it.
+    Commas between thousands are read where the column proves that they are: ``1,234.5`` or ``1,234,567`` in it; blanks
+    and apostrophes between thousands part nothing else.
     """
     numbers = np.full(len(texts), np.nan)
     if not len(texts):
@@ -57,7 +62,22 @@ def parse_numbers(texts: Texts, decimal: str = ".") -> FloatArray:
     return numbers
 
 
+def _joined(cells: pa.Array) -> pa.Array:
+    """Texts whose thousands are parted by blanks or apostrophes, without these; the minus of print as that of files."""
+    cells = pc.replace_substring(cells, _MINUS, "-")
+    is_parted = _matches(cells, _PARTED)
+    if not is_parted.any():
+        return cells
+    return pc.if_else(pa.array(is_parted), pc.replace_substring_regex(cells, _PARTS, ""), cells)
+
+
 def _parse_the_rest(cells: pa.Array, plain: NDArray[np.bool_], numbers: FloatArray) -> None:
+    joined = _joined(cells)
+    if not joined.equals(cells):
+        cells = joined
+        more = _matches(cells, _PLAIN) & ~plain
+        numbers[more] = _cast(cells, more)
+        plain = plain | more
     infinite = _matches(cells, _INFINITE)
     numbers[infinite] = np.where(_matches(cells, "^-")[infinite], -np.inf, np.inf)
     if _matches(cells, _SURELY_GROUPED).any():
@@ -85,7 +105,8 @@ def find_decimal(columns: Iterable[tuple[str, pa.Array]]) -> tuple[str, list[str
     by_comma: list[str] = []
     by_point: list[str] = []
     unclear: list[tuple[str, str]] = []
-    for name, texts in columns:
+    for name, as_written in columns:
+        texts = _joined(as_written)
         is_like = _matches(texts, _NUMBER_LIKE)
         others = texts.filter(pa.array(~is_like)).to_numpy(zero_copy_only=False)
         if not is_like.any() or not are_among(others, MISSING_IN_NUMBERS).all():

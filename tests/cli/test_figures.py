@@ -174,3 +174,4 @@ def test_rows_of_unknown_group_are_among_the_rows_that_count(command: Commands, 
     (table,) = said["tables"]
     assert table["n_unknown"] == labelled.dept.isna().sum()
     assert sum(group["rows"] for group in table["groups"]) + table["n_unknown"] == len(labelled)
+    assert f"{len(people) - len(labelled)} of the file's 400 rows do not count" in " ".join(said["notes"])

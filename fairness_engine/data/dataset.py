@@ -229,10 +229,12 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally], n_
     if n_answerable:
         which = "they" if n_answerable == n_rows else f"{n_answerable:,} of them"
         answerable = f", but {which} can count in what is measured of a model that takes missing cells"
+    is_spelled = any(text for tally in tallies for text in tally.spellings)
+    spelled = ", say what is a value after all (under Treat as missing on the Data page)" if is_spelled else ""
     return [
         f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' "
-        f"has {worst.n_missing:,}. Searches and proofs leave these rows out{answerable}. Complete them, or choose "
-        "'ignored' as the type of a column that the model does not take."
+        f"has {worst.n_missing:,}. Searches and proofs leave these rows out{answerable}. Complete them{spelled}, or "
+        "choose 'ignored' as the type of a column that the model does not take."
     ]
 
 

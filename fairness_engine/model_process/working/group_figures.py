@@ -78,8 +78,8 @@ def figures_events(opened: ModelSession, config: RunConfig, clock: Clock) -> Ite
     n_of_file = len(opened.dataset.rows) + opened.dataset.n_dropped
     if len(dataset.rows) < n_of_file:
         notes.append(
-            f"{n_of_file - len(dataset.rows):,} of the file's {n_of_file:,} rows do not count: a cell that is needed is "
-            "missing, or outside its column's domain."
+            f"{n_of_file - len(dataset.rows):,} of the file's {n_of_file:,} rows do not count: a cell that is needed "
+            "is missing, or outside its column's domain."
         )
     if left_out:
         notes.append(f"Left out, for they make too many groups to be read: {', '.join(left_out)}.")

@@ -118,10 +118,12 @@ def check_files(chromium: BrowserContext, saved: Path, folder: Path, name: str) 
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
     again = json.loads(told.stdout)
     assert again["failed"] == 0
     assert again["confirmed"] == again["checked"] > 0
+    # a busy machine may end what has a minute before it is done; that is all that nobody can look at again
+    assert all("was ended early" in each["why"] for each in again["not_checked"])
+    assert told.returncode == (1 if again["not_checked"] else 0), told.stderr
     return html.read_text(encoding="utf-8")
 
 

@@ -167,7 +167,8 @@ class Batches:
 
     def learn(self, n_items: int, seconds: float) -> None:
         """A batch took so long. A small one that was quick tells nothing."""
-        wanted = min(self._clock.batch_seconds, self._clock.seconds_left * _SHARE_OF_REST)
+        rest = self._clock.seconds_left * _SHARE_OF_REST
+        wanted = min(self._clock.batch_seconds, rest)
         if 2 * n_items <= self._size and seconds <= 2 * wanted:
             return
         n_before, seconds_before = self._last
@@ -180,9 +181,9 @@ class Batches:
         self._fixed_seconds = min(max(0.0, self._fixed_seconds), seconds)
         self._last = (n_items, seconds)
         most = 2 * n_items if is_slow else _GROWTH * self._size  # it may be the items that are slow
-        if self._n_slow == _SLOW_UNTIL_TRIED:
+        if self._n_slow == _SLOW_UNTIL_TRIED and 2 * seconds <= rest:
             affordable = float(most)
         else:
-            wanted = max(wanted, min(2 * self._fixed_seconds, self._clock.seconds_left * _SHARE_OF_REST))
+            wanted = max(wanted, min(2 * self._fixed_seconds, rest))
             affordable = (wanted - self._fixed_seconds) * n_items / max(seconds - self._fixed_seconds, 1e-9)
         self._size = int(max(1, min(most, self._most, affordable)))

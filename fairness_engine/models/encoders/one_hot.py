@@ -149,7 +149,7 @@ def features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeatu
     for feature in text if one_hot else ():
         column = schema.inputs[feature.column]
         held = next((each for each in column.missing if feature.name.endswith(each)), None)
-        if held is not None:
+        if held is not None and feature.name != column.name:
             raise FitError(
                 f"The model has an input '{cut(feature.name)}', but '{cut(held)}' of '{cut(column.name)}' counts as a "
                 "missing cell. Say that it is a value (under Treat as missing on the Data page, or by a category in "

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import SettingError, cut
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
@@ -309,14 +309,24 @@ def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:
     """Say when categories that are text in the file are passed as numbers of the engine's own making."""
     if not isinstance(encoder, CodesEncoder):
         return ()
-    for i in encoder.order:
-        column = schema.inputs[int(i)]
-        if column.name not in schema.layout.codes and any(isinstance(code, str) for code in column.codes):
-            first = column.labels[0]
-            last = column.labels[-1]
-            return (
-                "The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema "
-                f"('{column.name}': '{first}' is 0, '{last}' is {len(column.codes) - 1}). Check that the model was "
-                "trained with this order.",
-            )
-    return ()
+    texts = [
+        column
+        for column in (schema.inputs[int(i)] for i in encoder.order)
+        if column.name not in schema.layout.codes and any(isinstance(code, str) for code in column.codes)
+    ]
+    if not texts:
+        return ()
+    first = texts[0]
+    notes = [
+        "The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema "
+        f"('{first.name}': '{first.labels[0]}' is 0, '{first.labels[-1]}' is {len(first.codes) - 1}). Check that the "
+        "model was trained with this order."
+    ]
+    spelled = next((column for column in texts if column.missing), None)
+    if spelled is not None:
+        notes.append(
+            f"'{cut(spelled.missing[0])}' of '{cut(spelled.name)}' counts as a missing cell and has no number. If the "
+            "model was trained with it as a category, the others have other numbers: say that it is a value (under "
+            "Treat as missing on the Data page, or by a category in the schema file)."
+        )
+    return tuple(notes)

@@ -179,6 +179,22 @@ def test_an_input_of_what_counts_as_missing_is_told_with_what_to_do() -> None:
     assert encoder.encode(make_dataset(data.table, schema).rows).shape == inputs.shape
 
 
+def test_numbers_of_categories_without_what_counts_as_missing_are_doubted(tmp_path: Path) -> None:
+    """An encoder before the file numbered "?" too, first of all: every other category has the number after its own."""
+    people = frame()
+    people.loc[::5, "dept"] = "?"
+    inputs = people[["income", "dept"]].assign(dept=people.dept.rank(method="dense").astype(int) - 1)
+    skops.io.dump(DecisionTreeClassifier(max_depth=4).fit(inputs, people["hired"]), tmp_path / "m.skops")
+    data = evenhand.read_data(people[["income", "dept", "hired"]], label="hired", favourable="yes")
+    said = "'?' of 'dept' counts as a missing cell and has no number"
+    assert said in " ".join(open_model(tmp_path / "m.skops", data.schema).notes)
+    schema = set_missing(data.table, data.schema, "dept", "?", is_missing=False)
+    model = open_model(tmp_path / "m.skops", schema)
+    assert said not in " ".join(model.notes)
+    rows = make_dataset(data.table, schema).rows
+    np.testing.assert_array_equal(model.encoder.encode(rows), inputs.to_numpy(dtype=np.float64))
+
+
 def test_categories_that_differ_by_blanks_are_said_and_passed_as_they_stand() -> None:
     people = frame()
     people.loc[:200, "dept"] = "HR "

@@ -86,7 +86,8 @@ def takes_frame(estimator: Any) -> bool:
     for step in _parts(estimator):
         if type(step).__name__ in _FRAME_STEPS:
             return True
-        if getattr(step, "is_categorical_", None) is not None:  # of histogram gradient boosting, once it is fitted
+        is_histograms = type(step).__name__ == "HistGradientBoostingClassifier" and hasattr(step, "_predictors")
+        if is_histograms and step.is_categorical_ is not None:  # what is inside of others may not be fitted
             return True
     return False
 

@@ -419,7 +419,8 @@ def _guess_text(name: str, cells: Cells) -> Guess:
 
 def _guess_text_of_many(name: str, cells: Cells, texts: Texts, *, has_digits: bool, has_words: bool) -> Guess:
     """An id, or free text."""
-    n_rows, n_texts = int(cells.counts.sum()), len(texts)
+    n_rows = int(cells.counts.sum())
+    n_texts = len(texts)
     is_code = has_digits and not has_words and _is_nearly_unique(cells, _NEARLY)
     if is_code or (_is_called_id(name) and not has_words and _is_nearly_unique(cells, _MOSTLY)):
         return _left_out(name, f"ids, {n_texts:,} different", is_id=is_code or _is_nearly_unique(cells, _NEARLY))

@@ -193,8 +193,6 @@ LIMITS = (
     "and the threshold.",
     "Pairs differ in protected attributes only. Other columns can stand for them, and groups can fare differently "
     "without any such pair.",
-    "Groups found by rules come by their difference times the share of people in them; among the rule sets of a run "
-    "the largest difference comes first.",
     "Nothing here says whether a difference is lawful, or whether a model should be used.",
 )
 """What holds of every card."""

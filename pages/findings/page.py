@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from fairness_engine.findings.finding import Findings
     from fairness_engine.store.records import Review, RunRecord
 
+_ORDER_OF_GROUPS = (
+    "Groups found by rules come by their difference times the share of people in them; the rule sets of a run, on the "
+    "page Groups, by the difference alone."
+)
+
 
 def main() -> None:
     """Draw the cards, what found nothing, and what nobody has looked at."""
@@ -142,7 +147,7 @@ def _say_rest(found: Findings) -> None:
             "said of them here. The Run page lists them."
         )
     with st.expander("What holds of every finding"):
-        st.markdown("\n".join(f"- {text}" for text in LIMITS))
+        st.markdown("\n".join(f"- {text}" for text in (*LIMITS, _ORDER_OF_GROUPS)))
         st.markdown("\n".join(f"- **{level.value}**: {meaning}" for level, meaning in cards.MEANINGS.items()))
 
 

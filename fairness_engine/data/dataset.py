@@ -20,6 +20,7 @@ from fairness_engine.data.csv.numbers import Texts
 from fairness_engine.data.encoding import MISSING, Tally, encode_column, has_number_codes, positions_of
 from fairness_engine.data.inference import codes_of, is_missing
 from fairness_engine.data.label import favourable_class, find_outcome, say_label, say_leaks
+from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.summary import GroupSizes, count_groups
 from fairness_engine.data.table import Cells, Table
@@ -230,7 +231,7 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally], n_
         which = "they" if n_answerable == n_rows else f"{n_answerable:,} of them"
         answerable = f", but {which} can count in what is measured of a model that takes missing cells"
     is_spelled = any(text for tally in tallies for text in tally.spellings)
-    spelled = ", say what is a value after all (under Treat as missing on the Data page)" if is_spelled else ""
+    spelled = f", say what is a value after all ({WHERE_SAID})" if is_spelled else ""
     return [
         f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' "
         f"has {worst.n_missing:,}. Searches and proofs leave these rows out{answerable}. Complete them{spelled}, or "

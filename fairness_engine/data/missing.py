@@ -19,6 +19,9 @@ from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import SchemaError
 
+WHERE_SAID = "under Treat as missing on the Data page, or by a category in the schema file"
+"""Where a person says that a spelling of missing cells is a value; in brackets, in sentences."""
+
 
 @dataclass(frozen=True)
 class Spelling:

@@ -196,13 +196,16 @@ class Layout:
             empty for the schema's order.
         scaling: ``(shift, scale)`` by name of the input: the model receives ``(value - shift) / scale``.
         codes: by name of a column of texts that the model takes as one number: its categories in the order of their
-            codes 0, 1, ...
+            codes 0, 1, ...; a spelling of its missing cells may be among them.
+        codes_guessed: whether the codes are a guess that fits the data, or somebody's word; ``None`` where that is not
+            said: then codes that follow from the data are taken for a guess.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     scaling: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    codes_guessed: bool | None = None
 
     def __post_init__(self) -> None:
         twice = sorted(name for name, count in Counter(self.order).items() if count > 1)
@@ -231,7 +234,7 @@ class Layout:
         """
         if not isinstance(content, Mapping):
             raise SchemaError(f"'layout' must be an object with names, order, scaling or codes, got {shown(content)}.")
-        _refuse_unknown(content, {"names", "order", "scaling", "codes"}, "'layout'")
+        _refuse_unknown(content, {"names", "order", "scaling", "codes", "codes_guessed"}, "'layout'")
         names = content.get("names", {})
         order = content.get("order", [])
         scaling = content.get("scaling", {})
@@ -248,8 +251,11 @@ class Layout:
             isinstance(own, list) and all(isinstance(text, str) for text in own) for own in codes.values()
         ):
             raise SchemaError(f"'codes' of 'layout' must map columns to lists of their categories, got {shown(codes)}.")
+        guessed = content.get("codes_guessed")
+        if not (guessed is None or isinstance(guessed, bool)):
+            raise SchemaError(f"'codes_guessed' of 'layout' must be true or false, got {shown(guessed)}.")
         pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in scaling.items()}
-        return cls(dict(names), tuple(order), pairs, {name: tuple(own) for name, own in codes.items()})
+        return cls(dict(names), tuple(order), pairs, {name: tuple(own) for name, own in codes.items()}, guessed)
 
     def to_json(self) -> dict[str, Any]:
         """What ``from_json`` reads back; what says nothing is left out."""
@@ -260,6 +266,8 @@ class Layout:
             content["scaling"] = {name: list(pair) for name, pair in self.scaling.items()}
         if self.codes:
             content["codes"] = {name: list(own) for name, own in self.codes.items()}
+        if self.codes_guessed is not None:
+            content["codes_guessed"] = self.codes_guessed
         return content
 
 

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import SettingError, cut
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import CodesEncoder, FoldedEncoder, choose_encoder
+from fairness_engine.models.encoders.one_hot import is_text
 from fairness_engine.models.fit.probing import probe
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.inputs.typed import TypedEncoder
@@ -307,26 +309,31 @@ def _threshold_notes(own_threshold: float | None) -> tuple[str, ...]:
 
 def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:
     """Say when categories that are text in the file are passed as numbers of the engine's own making."""
+    encoder = encoder.original if isinstance(encoder, FoldedEncoder) else encoder
     if not isinstance(encoder, CodesEncoder):
         return ()
-    texts = [
-        column
-        for column in (schema.inputs[int(i)] for i in encoder.order)
-        if column.name not in schema.layout.codes and any(isinstance(code, str) for code in column.codes)
-    ]
-    if not texts:
-        return ()
-    first = texts[0]
-    notes = [
-        "The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema "
-        f"('{first.name}': '{first.labels[0]}' is 0, '{first.labels[-1]}' is {len(first.codes) - 1}). Check that the "
-        "model was trained with this order."
-    ]
+    texts = [column for column in (schema.inputs[int(i)] for i in encoder.order) if is_text(column)]
+    notes = []
+    unsaid = [column for column in texts if column.name not in schema.layout.codes]
+    if unsaid:
+        first = unsaid[0]
+        notes.append(
+            "The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema "
+            f"('{first.name}': '{first.labels[0]}' is 0, '{first.labels[-1]}' is {len(first.codes) - 1}). Check that "
+            "the model was trained with this order."
+        )
     spelled = next((column for column in texts if column.missing), None)
     if spelled is not None:
-        notes.append(
-            f"'{cut(spelled.missing[0])}' of '{cut(spelled.name)}' counts as a missing cell and has no number. If the "
-            "model was trained with it as a category, the others have other numbers: say that it is a value (under "
-            "Treat as missing on the Data page, or by a category in the schema file)."
-        )
+        text = next((each for each in schema.layout.codes.get(spelled.name, ()) if each in spelled.missing), None)
+        if text is not None:
+            notes.append(
+                f"'{cut(text)}' of '{cut(spelled.name)}' has a number of the model's, but counts as a missing cell. "
+                f"Say that it is a value ({WHERE_SAID}) to have these people in searches and proofs, too."
+            )
+        elif spelled in unsaid:
+            notes.append(
+                f"'{cut(spelled.missing[0])}' of '{cut(spelled.name)}' counts as a missing cell and has no number. If "
+                "the model was trained with it as a category, the others have other numbers: say that it is a value "
+                f"({WHERE_SAID})."
+            )
     return tuple(notes)

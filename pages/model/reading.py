@@ -361,14 +361,11 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
     except SettingError as error:
         frame.say(error)
         return
-    if said != replace(schema.layout, names={}, codes={}, order=tuple(names)) and controls.button(
+    changed = replace(schema.layout, order=said.order, scaling=said.scaling)
+    if changed != replace(schema.layout, order=tuple(names)) and controls.button(
         "Read it in this order and scaling", key="order_use", type="primary"
     ):
-        model_fit.change_reading(
-            review,
-            layout=replace(said, names=schema.layout.names, codes=schema.layout.codes),
-            model_input=ModelInput.AUTO,
-        )
+        model_fit.change_reading(review, layout=changed, model_input=ModelInput.AUTO)
         st.rerun()
 
 
@@ -436,13 +433,14 @@ def ask_numbers(review: Review, reading: Reading) -> None:
         return
     with st.expander("Numbers of categories: say that they are those of the training", key="numbers_of_categories"):
         st.caption("The model takes these categories as numbers, and its file does not say which number each had.")
+        codes = {**{column.name: column.labels for column in guessed}, **schema.layout.codes}
         for column in guessed:
-            numbers = ", ".join(f"{number} {label}" for number, label in enumerate(column.labels[:_N_NUMBERED]))
-            more = " …" if len(column.labels) > _N_NUMBERED else ""
+            own = codes[column.name]
+            numbers = ", ".join(f"{number} {label}" for number, label in enumerate(own[:_N_NUMBERED]))
+            more = " …" if len(own) > _N_NUMBERED else ""
             st.markdown(f"**{wording.markdown(column.name)}**: {wording.markdown(numbers)}{more}")
         if controls.button("These numbers are right", key="numbers_right"):
-            codes = {**schema.layout.codes, **{column.name: column.labels for column in guessed}}
-            model_fit.change_reading(review, layout=replace(schema.layout, codes=codes))
+            model_fit.change_reading(review, layout=replace(schema.layout, codes=codes, codes_guessed=False))
             st.rerun()
 
 

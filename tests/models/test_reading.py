@@ -348,7 +348,7 @@ def test_usual_ways_are_all_different(table: Table, schema: Schema, tmp_path: Pa
     model, dataset = opened(
         Net(make_dataset(table, schema), "the schema's").write(tmp_path / "net.nnet"), table, schema
     )
-    ways = ways_of(model, schema, dataset.rows)
+    ways = ways_of(model, dataset)
     assert model.reread is not None
     inputs = [model.reread(way.schema).encoder.encode(dataset.rows).tobytes() for way in ways]
     assert len(set(inputs)) == len(inputs) > 20

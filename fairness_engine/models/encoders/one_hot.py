@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Column, Kind, Layout, Schema
 from fairness_engine.errors import FitError, cut
 from fairness_engine.models.encoders.domain_values import numeric_codes, positions_of
@@ -152,8 +153,7 @@ def features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeatu
         if held is not None and feature.name != column.name:
             raise FitError(
                 f"The model has an input '{cut(feature.name)}', but '{cut(held)}' of '{cut(column.name)}' counts as a "
-                "missing cell. Say that it is a value (under Treat as missing on the Data page, or by a category in "
-                "the schema file)."
+                f"missing cell. Say that it is a value ({WHERE_SAID})."
             )
     if text and one_hot:
         raise FitError(

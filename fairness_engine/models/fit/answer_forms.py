@@ -4,7 +4,7 @@ that answers determine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.schema import Schema
+from fairness_engine.data.schema import Column, Schema
 from fairness_engine.models.dense.activations import sigmoid
+from fairness_engine.models.encoders.domain_values import numeric_codes, positions_of
 from fairness_engine.models.fit.input_ways import Way, number_inputs, plain_encoder
 from fairness_engine.models.fit.roc import comparable
 from fairness_engine.models.model import Model, Output
@@ -197,42 +198,60 @@ def fitted_codes(model: Model, way: Way, rows: FloatArray, given: FloatArray, to
     """The way with the numbers for categories under which the model does give the known answers; ``None`` where there
     are none.
 
-    Column after column, every category is given the number with which its rows fit best, until nothing changes.
+    Column after column, every category is given the number with which its rows fit best, until nothing changes; a
+    spelling of missing cells may have had one, too.
 
     Args: as ``fitted_scaling``.
     """
     from scipy.optimize import linear_sum_assignment
 
-    asked: tuple[str, ...] = getattr(plain_encoder(model, way.schema), "by_place", ())
-    if not asked:
-        return None
     schema = way.schema
-    codes = {name: schema.layout.codes.get(name, schema.column(name).labels) for name in asked}
+    columns = {name: schema.column(name) for name in getattr(plain_encoder(model, schema), "by_place", ())}
+    numbers = {name: positions_of(np.asarray(numeric_codes(schema, column))) for name, column in columns.items()}
+    n_numbers = {name: len(column.labels) + len(column.missing) for name, column in columns.items()}
+    if not columns or any(numbers[name].max() >= n_numbers[name] for name in columns):
+        return None
+
+    def coded(own: Mapping[str, IntArray]) -> Schema:
+        codes = {name: _in_order(column, own[name]) for name, column in columns.items()}
+        return replace(schema, layout=replace(schema.layout, codes=codes, codes_guessed=False))
+
     form, _ = nearest_form(model, way, rows, given)
     for _ in range(_MAX_SWEEPS):
-        before = dict(codes)
-        for name in asked:
-            labels = schema.column(name).labels
+        before = dict(numbers)
+        for name, column in columns.items():
             at = schema.index(name)
-            positions = np.rint(rows[:, at]).astype(np.int64)
-            misfit = np.zeros((len(labels), len(labels)))  # of each category with each number
-            coded = replace(schema, layout=replace(schema.layout, codes=codes))
+            n = len(column.labels)
+            misfit = np.zeros((n, n_numbers[name]))  # of each category with each number
             moved = rows.copy()
-            for number, label in enumerate(codes[name]):
-                moved[:, at] = labels.index(label)
-                gap = np.minimum(_gaps(model, coded, moved, given)[form], 1.0)
-                misfit[:, number] = np.bincount(positions, gap, len(labels))
-                misfit[labels.index(label), number] -= _STAYS
-            chosen = linear_sum_assignment(misfit)[1]
-            codes[name] = tuple(labels[i] for i in np.argsort(chosen))
-        if codes == before:
+            moved[:, at] = 0
+            for number in range(misfit.shape[1]):
+                tried = coded({**numbers, name: _first_at(number, numbers[name])})
+                gap = np.minimum(_gaps(model, tried, moved, given)[form], 1.0)
+                misfit[:, number] = np.bincount(positions_of(rows[:, at]), gap, n)
+            misfit[np.arange(n), numbers[name]] -= _STAYS
+            numbers[name] = linear_sum_assignment(misfit)[1]
+        if all(np.array_equal(numbers[name], before[name]) for name in columns):
             break
-    found = Way(
-        f"{way.order}, categories numbered as the known answers say",
-        way.scaling,
-        replace(schema, layout=replace(schema.layout, codes=codes)),
-    )
+    found = Way(f"{way.order}, categories numbered as the known answers say", way.scaling, coded(numbers))
     return found if nearest_form(model, found, rows, given)[1].max() <= tolerance else None
+
+
+def _in_order(column: Column, numbers: IntArray) -> tuple[str, ...]:
+    """A column's categories in the order of their numbers ``(n_categories,)``; one that none has is that of a missing
+    cell.
+    """
+    own = dict(zip(numbers.tolist(), column.labels, strict=True))
+    missing = iter(column.missing)
+    return tuple(own[number] if number in own else next(missing) for number in range(max(own) + 1))
+
+
+def _first_at(number: int, numbers: IntArray) -> IntArray:
+    """Numbers of categories with this one for the first of them; who has it takes the first one's."""
+    moved = numbers.copy()
+    moved[numbers == number] = numbers[0]
+    moved[0] = number
+    return moved
 
 
 def _scaled(inputs: Any, names: tuple[str, ...], which: list[str], scaling: FloatArray, part: Any) -> Any:

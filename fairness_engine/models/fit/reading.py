@@ -160,7 +160,7 @@ class _Judge:
     @cached_property
     def guessed(self) -> tuple[str, ...]:
         """The columns of texts that the model takes as numbers which nobody has said."""
-        return () if self.model.reread is None else guessed_codes(self.model, self.schema, self.dataset.rows)
+        return () if self.model.reread is None else guessed_codes(self.model, self.dataset)
 
     # --- by the labels --------------------------------------------------------------------
 
@@ -313,7 +313,7 @@ class _Judge:
                 "number each had in training: they are guessed. Bring known answers, or say that they are right "
                 "(below on the Model page, or 'codes' of 'layout' in the schema file)."
             )
-        if is_by_data(self.model, self.schema, self.dataset.rows):
+        if is_by_data(self.model, self.dataset):
             advice.append(
                 "The inputs are scaled by the data's own rows, and the training may have scaled by others: the scores "
                 "may be a little off. Bring known answers, from which the scaling follows, or put its means and "
@@ -333,7 +333,7 @@ class _Judge:
             return (), {}  # other ways are tried by scores, which tell more than decisions
         present, _ = self._turned(outcomes, self._told(self.scores))
         tried = []
-        for way in ways_of(self.model, self.schema, self.dataset.rows):
+        for way in ways_of(self.model, self.dataset):
             with suppress(Exception):  # a pipeline cannot take texts for numbers
                 scores = self._told(self.model.reread(way.schema).scores(self.rows))
                 area = outcomes.auc(scores)
@@ -596,7 +596,7 @@ class _Judge:
         rows = rows[is_known][:MAX_ROWS]
         given = given[is_known][:MAX_ROWS]
         tried = []
-        for way in ways_of(self.model, self.schema, self.dataset.rows):
+        for way in ways_of(self.model, self.dataset):
             with suppress(Exception):  # a pipeline cannot take texts for numbers
                 gaps = nearest_form(self.model, way, rows, given)[1]
                 tried.append((float(np.median(gaps)), float(gaps.max()), way))

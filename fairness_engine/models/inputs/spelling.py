@@ -45,11 +45,11 @@ def refusing_columns(estimator: Any) -> set[str]:
     return {name for names, one in encoders if getattr(one, "handle_unknown", "") == "error" for name in names}
 
 
-def unknown_numbers(column: Column, known: Sequence[Any]) -> tuple[int, int | None]:
+def unknown_numbers(column: Column, known: Sequence[Any] | None) -> tuple[int, int | None]:
     """How many whole numbers of a column's range are none of the categories that a model was trained on, and the least
-    of them; none of a column of another kind.
+    of them; none of a column of another kind, or where the model does not say.
     """
-    if column.kind is not Kind.INTEGER or column.minimum is None or column.maximum is None:
+    if known is None or column.kind is not Kind.INTEGER or column.minimum is None or column.maximum is None:
         return 0, None
     low, high = int(column.minimum), int(column.maximum)
     own = {normal(value) for value in known}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import FitError, cut
 from fairness_engine.models.dense.network import DenseNetwork
@@ -202,10 +203,7 @@ def _respell_missing(encoder: LabelsEncoder, name: str, column: Column, known: S
     if not found:
         return []
     text = found[0]
-    remedy = (
-        f"Say that '{cut(text)}' is a value (under Treat as missing on the Data page, or by a category in the schema "
-        "file) to have these people in searches and proofs, too."
-    )
+    remedy = f"Say that '{cut(text)}' is a value ({WHERE_SAID}) to have these people in searches and proofs, too."
     said = f"The model was trained with '{cut(text)}' of '{cut(column.name)}' as a category, and the data's are read as"
     if len(found) > 1 or any(map(is_missing_value, known)):
         encoder.doubts += (f"{said} missing cells, as others are: the model may answer these rows otherwise. {remedy}",)
@@ -227,7 +225,8 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
     refusing = refusing_columns(estimator)
     notes = []
     for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
-        n_unknown, example = unknown_numbers(column, known[name]) if name in known else (0, None)
+        own = known.get(name)
+        n_unknown, example = unknown_numbers(column, own)
         if n_unknown:
             said = (
                 f"The model takes the numbers of '{cut(column.name)}' for categories, and was trained without "
@@ -237,17 +236,17 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
             if name in refusing:
                 raise FitError(said)
             notes.append(said)
-        values, missing = spell(column, known.get(name))
+        values, missing = spell(column, own)
         if values != list(column.codes):
             encoder.respell(name, values)
-        alike = told_apart_by_blanks(column, known.get(name, []))
+        alike = told_apart_by_blanks(column, own or ())
         if alike:
             encoder.doubts += (
                 f"The model knows '{cut(alike[0])}' of '{cut(column.name)}' with and without blanks at its ends, as "
                 f"two categories. Cells are read without, so all are passed as '{cut(alike[0])}': rows with blanks "
                 "there get another answer than in training. Give one of the two another name in the file, and retrain.",
             )
-        notes += _respell_missing(encoder, name, column, known.get(name, []))
+        notes += _respell_missing(encoder, name, column, own or ())
         if missing:
             notes.append(
                 f"The model does not know {len(missing)} of the categories of '{column.name}', for example "

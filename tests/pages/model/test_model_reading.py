@@ -212,6 +212,28 @@ def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: Ru
     changed = store.review(review.id).schema
     assert changed is not None
     assert changed.layout.codes["housing"] == changed.column("housing").labels
+    assert changed.layout.codes_guessed is False
+
+
+def test_numbers_that_were_taken_from_the_data_can_be_said_to_be_right(
+    open_app: OpenApp, store: RunStore, tmp_path: Path
+) -> None:
+    """Those that the model is given are shown and said, not those of the schema's order."""
+    sample = find_sample("credit")
+    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
+    model = store.add_file(sample.models[0].path, sample.models[0].path.name, FileRole.MODEL)
+    said_so = sample.schema_for(sample.models[0])
+    guess = {name: own[::-1] for name, own in said_so.layout.codes.items()}
+    schema = replace(said_so, layout=Layout(codes=guess, codes_guessed=True))
+    review = replace(store.create_review("Credit"), data_id=data.id, model_id=model.id, schema=schema)
+    app = open_app(MODEL, review=store.save_review(review).id)
+    shown = ", ".join(f"{number} {label}" for number, label in enumerate(guess["housing"]))
+    assert any("**housing**" in each.value and shown in each.value for each in app.markdown)
+    app.button(key="numbers_right").click().run()
+    changed = store.review(review.id).schema
+    assert changed is not None
+    assert changed.layout == Layout(codes=guess, codes_guessed=False)
+    assert not any(each.key == "numbers_right" for each in app.button)
 
 
 GRADES = ("low", "middle", "high")

@@ -20,7 +20,7 @@ from fairness_engine.data.inference import (
 )
 from fairness_engine.data.label import find_outcome
 from fairness_engine.data.links.reading import still_there
-from fairness_engine.data.schema import Column, Kind, Schema, Value
+from fairness_engine.data.schema import EMPTY, Column, Kind, Schema, Value
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import MAX_LISTED, DataError, SchemaError, cut
 
@@ -181,12 +181,28 @@ def add_category(schema: Schema, name: str, text: str) -> Schema:
     if not text or code in column.codes or text in column.labels:
         what = f"is '{text}' already" if text else "must not be empty"
         raise SchemaError(f"A new category of '{name}' must not be there yet, but it {what}. Type another.")
-    pairs = [*zip(column.codes, column.labels, strict=True), (code, text)]
+    return replace_column(schema, _with_category(column, code, text))
+
+
+def take_empty_cells(schema: Schema, name: str) -> Schema:
+    """The schema with the empty cells of a column of texts as one more of its categories.
+
+    Raises:
+        SchemaError: no such column, or a category is called as that one would be.
+    """
+    column = _categorical(schema, name)
+    if EMPTY in column.labels:
+        raise SchemaError(f"A category of '{name}' is called '{EMPTY}' already. Give it another label.")
+    return replace_column(schema, _with_category(column, "", EMPTY))
+
+
+def _with_category(column: Column, code: Value, label: str) -> Column:
+    pairs = [*zip(column.codes, column.labels, strict=True), (code, label)]
     if list(column.codes) == sorted(column.codes, key=_in_order):
         pairs.sort(key=lambda pair: _in_order(pair[0]))
     codes, labels = zip(*pairs, strict=True)
-    missing = tuple(spelling for spelling in column.missing if spelling != text)
-    return replace_column(schema, replace(column, codes=codes, labels=labels, missing=missing))
+    missing = tuple(spelling for spelling in column.missing if spelling != label)
+    return replace(column, codes=codes, labels=labels, missing=missing)
 
 
 def remove_category(schema: Schema, name: str, code: Value) -> Schema:

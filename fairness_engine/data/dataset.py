@@ -136,7 +136,7 @@ def make_dataset(table: Table, schema: Schema, allocate: Callable[[tuple[int, in
         tallies.append(tally)
     kept = np.flatnonzero(state == 0)
     partly = np.flatnonzero((state == MISSING) & is_labelled)
-    said = [*table.problems, *_say_missing(table, state, tallies, len(partly)), *_say_wrong(tallies)]
+    said = [*table.problems, *_say_missing(table, schema, state, tallies, len(partly)), *_say_wrong(tallies)]
     if not len(kept):
         raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
     more = rows[partly]
@@ -221,7 +221,9 @@ def _with_labels(dataset: Dataset, outcome: Column, labels: IntArray) -> Dataset
     )
 
 
-def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally], n_answerable: int) -> list[str]:
+def _say_missing(
+    table: Table, schema: Schema, state: NDArray[np.int8], tallies: list[Tally], n_answerable: int
+) -> list[str]:
     n_rows = int((state == MISSING).sum())
     if not n_rows:
         return []
@@ -230,8 +232,9 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally], n_
     if n_answerable:
         which = "they" if n_answerable == n_rows else f"{n_answerable:,} of them"
         answerable = f", but {which} can count in what is measured of a model that takes missing cells"
-    is_spelled = any(text for tally in tallies for text in tally.spellings)
-    spelled = f", say what is a value after all ({WHERE_SAID})" if is_spelled else ""
+    texts = {c.name for c in schema.inputs if c.kind is Kind.CATEGORICAL and not has_number_codes(c)}
+    may_be_values = any(text or tally.name in texts for tally in tallies for text in tally.spellings)
+    spelled = f", say what is a value after all ({WHERE_SAID})" if may_be_values else ""
     return [
         f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' "
         f"has {worst.n_missing:,}. Searches and proofs leave these rows out{answerable}. Complete them{spelled}, or "

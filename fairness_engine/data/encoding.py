@@ -61,13 +61,15 @@ def encode_column(table: Table, column: Column) -> tuple[EncodedColumn, Tally]:
     cells = table.cells(column.name)
     content, missing, wrong = match_cells(cells, column)
     state_of_text = np.where(wrong, WRONG, np.where(missing, MISSING, 0))
+    is_category = "" in column.codes
     # One more entry at the end, for index -1: the empty cell.
-    state = np.append(state_of_text, MISSING).astype(np.int8)[cells.index]
+    state = np.append(state_of_text, 0 if is_category else MISSING).astype(np.int8)[cells.index]
     problem = _say_wrong(table, column, cells, wrong)
-    content = np.append(np.where(state_of_text == 0, content, np.nan), np.nan)
+    of_empty = column.codes.index("") if is_category else np.nan
+    content = np.append(np.where(state_of_text == 0, content, np.nan), of_empty)
     encoded = EncodedColumn(content[cells.index], state, problem)
     spelled = zip(cells.texts[missing].tolist(), cells.counts[missing].tolist(), strict=True)
-    spellings = ({"": cells.n_empty} if cells.n_empty else {}) | dict(spelled)
+    spellings = ({"": cells.n_empty} if cells.n_empty and not is_category else {}) | dict(spelled)
     n_missing = sum(spellings.values())
     n_unknown = n_missing + int(cells.counts[wrong].sum())
     return encoded, Tally(column.name, n_missing, n_unknown, problem, spellings)

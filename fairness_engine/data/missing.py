@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.corrections import add_category, find_column, remove_category, replace_column
+from fairness_engine.data.corrections import (
+    add_category,
+    find_column,
+    remove_category,
+    replace_column,
+    take_empty_cells,
+)
 from fairness_engine.data.encoding import has_number_codes, match_cells, positions_of
 from fairness_engine.data.inference import is_missing, may_be_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
@@ -28,7 +34,7 @@ class Spelling:
     """A text of a column that stands for a missing cell, or may.
 
     Args:
-        column, text: where, and how the file has it.
+        column, text: where, and how the file has it; empty for the empty cells of a column of texts.
         n_rows: that hold it.
         is_missing: whether it counts as missing now.
         is_fixed: nothing else is possible, since it is no number in a column of numbers.
@@ -42,8 +48,8 @@ class Spelling:
 
 
 def find_spellings(table: Table, schema: Schema) -> list[Spelling]:
-    """How the inputs and the label write missing cells, or may write them, in the table's order; empty cells are not
-    among them.
+    """How the inputs and the label write missing cells, or may write them, in the table's order; empty cells are among
+    them where they could be a category.
     """
     found = []
     for name in table.columns:
@@ -54,6 +60,8 @@ def find_spellings(table: Table, schema: Schema) -> list[Spelling]:
         as_number = _is_number(column)
         _, missing, _ = match_cells(cells, column)
         listed = missing | may_be_missing(cells, as_number=as_number)
+        if cells.n_empty and not as_number:
+            found.append(Spelling(name, "", cells.n_empty, is_missing="" not in column.codes, is_fixed=False))
         found += [
             Spelling(
                 name,
@@ -73,12 +81,13 @@ def say_proposed(spellings: Iterable[Spelling]) -> list[str]:
         f"'{each.text}' stands in {each.n_rows:,} rows of column '{each.column}' and counts as a value. If it means "
         "that the cell is missing, say so."
         for each in spellings
-        if not each.is_missing
+        if each.text and not each.is_missing
     ]
 
 
 def set_missing(table: Table, schema: Schema, name: str, text: str, *, is_missing: bool) -> Schema:
-    """The schema with a spelling of one column as missing, or as a value again; categories and range follow.
+    """The schema with a spelling of one column as missing, or as a value again; categories and range follow. An empty
+    text stands for the empty cells.
 
     Raises:
         SchemaError: the column is no input and no label, or nothing would be left in it.
@@ -86,6 +95,10 @@ def set_missing(table: Table, schema: Schema, name: str, text: str, *, is_missin
     column = find_column(schema, name)
     if column is None or not column.is_input:
         raise SchemaError(f"'{name}' must be an input or the label to have missing cells, and is not. Change its role.")
+    if not text:
+        if is_missing == ("" not in column.codes):
+            return schema
+        return remove_category(schema, name, "") if is_missing else take_empty_cells(schema, name)
     if is_missing == (text in column.missing):
         return schema
     missing = tuple(sorted({*column.missing, text})) if is_missing else tuple(t for t in column.missing if t != text)

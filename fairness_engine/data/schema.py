@@ -61,6 +61,10 @@ class ModelInput(StrEnum):
     ONE_HOT = "one-hot"
 
 
+EMPTY = "(empty)"
+"""What people read of the category whose code is the empty text: that of empty cells."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: its name, kind and domain.
@@ -548,7 +552,10 @@ def _categorical_from_json(name: str, content: Mapping[str, Any]) -> Column:
         if not isinstance(categories, list):
             raise SchemaError(f"'categories' of column '{cut(name)}' must be a list, got {shown(categories)}.")
         return Column(
-            name, Kind.CATEGORICAL, codes=tuple(str(c) for c in categories), labels=tuple(str(c) for c in categories)
+            name,
+            Kind.CATEGORICAL,
+            codes=tuple(str(c) for c in categories),
+            labels=tuple(str(c) or EMPTY for c in categories),
         )
     if not isinstance(codes, Mapping):
         raise SchemaError(f"'codes' of column '{cut(name)}' must map codes to labels, got {shown(codes)}.")
@@ -603,7 +610,7 @@ def _column_to_json(column: Column) -> dict[str, Any]:
         content["was"] = column.was.value
     domain = column.was or column.kind
     if domain is Kind.CATEGORICAL:
-        if column.codes == column.labels:
+        if column.codes == column.labels and "" not in column.codes:
             content["categories"] = list(column.labels)
         else:
             content["codes"] = {str(code): label for code, label in zip(column.codes, column.labels, strict=True)}

@@ -37,12 +37,13 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     schema = review.schema
     assert schema is not None, "the page shows this after the upload"
     found = kept("spellings", (table.source_hash, schema), lambda: find_spellings(table, schema))
-    proposed = [each for each in found if not each.is_missing]
+    proposed = [each for each in found if each.text and not each.is_missing]
     title = "Treat as missing" + (f": {wording.counted(len(proposed), 'spelling')} to decide" if proposed else "")
     with st.expander(title, expanded=bool(proposed), key="missing_cells"):
         st.caption(
-            "Empty cells are missing. So is what is ticked here: it is no category and no number. Words such as "
-            "“unknown”, and numbers such as 999 that stand apart from the others, are values until you tick them."
+            "What is ticked is missing: no category and no number. Empty cells are, unless a column of categories "
+            "takes them as one more. Words such as “unknown”, and numbers such as 999 that stand apart from the "
+            "others, are values until you tick them."
         )
         lines = [(name, list(spellings)) for name, spellings in groupby(found, key=lambda each: each.column)]
         for name, spellings in lines[:_MOST_COLUMNS]:
@@ -80,7 +81,7 @@ def _changed(review: Review, name: str, spellings: list[Spelling]) -> list[Spell
             each
             for each in spellings
             if st.checkbox(
-                f"“{wording.markdown(each.text)}” in {wording.counted(each.n_rows, 'row')}",
+                f"{_written(each.text)} in {wording.counted(each.n_rows, 'row')}",
                 value=each.is_missing,
                 disabled=each.is_fixed or controls.off(),
                 help="No number, in a column of numbers: it stays missing." if each.is_fixed else None,
@@ -89,6 +90,10 @@ def _changed(review: Review, name: str, spellings: list[Spelling]) -> list[Spell
             )
             != each.is_missing
         ]
+
+
+def _written(text: str) -> str:
+    return f"“{wording.markdown(text)}”" if text else "empty"
 
 
 def _keep(review: Review, schema: Schema, redraw: Callable[[], None]) -> None:

@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 import evenhand
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.missing import set_missing
+from fairness_engine.data.schema import Schema
 from fairness_engine.errors import FitError
 from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
 from fairness_engine.models.open import open_model
@@ -150,6 +151,44 @@ def test_what_a_model_was_trained_with_as_a_category_is_passed_for_missing_cells
     assert (found.n, found.n_hits) == (N_ROWS, truth)
     opened = open_model(tmp_path / "m.skops", data.schema)
     assert f"was trained with '{text}' of 'dept' as a category" in " ".join(opened.notes)
+
+
+@pytest.mark.parametrize("empty", ["", np.nan], ids=["empty text", "missing cell"])
+def test_empty_cells_are_a_category_where_somebody_says_so(empty: Any, tmp_path: Path) -> None:
+    """Whether the training had them as empty texts or as missing cells."""
+    people = frame()
+    people.loc[np.random.default_rng(2).random(N_ROWS) < 0.3, "dept"] = empty
+    is_empty = people.dept.isin([empty])
+    inputs = people[["income", "gender", "dept"]]
+    wanted = np.where((people.income > 50) ^ is_empty & (people.gender == " f"), "yes", "no")
+    columns_of = ColumnTransformer(
+        [("c", OneHotEncoder(handle_unknown="ignore"), ["gender", "dept"])], remainder="passthrough"
+    )
+    model = make_pipeline(columns_of, DecisionTreeClassifier(max_depth=6, random_state=0)).fit(inputs, wanted)
+    skops.io.dump(model, tmp_path / "m.skops")
+    path = tmp_path / "people.csv"
+    inputs.assign(hired=wanted).to_csv(path, index=False)
+    decided = [model.predict(inputs.assign(gender=value)) for value in (" m", " f")]
+    differ = decided[0] != decided[1]
+    assert differ[is_empty].any()
+    data = evenhand.read_data(path, label="hired", favourable="yes")
+    found = evenhand.Review(data, tmp_path / "m.skops", protected="gender").estimate(distribution="data")
+    assert (found.n, found.n_hits) == (N_ROWS, int(differ.sum())), "the figures count them in any case"
+    assert len(make_dataset(data.table, data.schema).rows) == int((~is_empty).sum())
+    schema = set_missing(data.table, data.schema, "dept", "", is_missing=False)
+    assert schema.column("dept").labels[0] == "(empty)"
+    dataset = make_dataset(data.table, schema)
+    opened = open_model(tmp_path / "m.skops", schema, classes=dataset.classes)
+    assert len(dataset.rows) == N_ROWS
+    rows = dataset.rows.copy()
+    answers = []
+    for value in (0.0, 1.0):
+        rows[:, schema.index("gender")] = value
+        answers.append(opened.decide(opened.scores(rows)))
+    np.testing.assert_array_equal(answers[0] != answers[1], differ)
+    schema.write(tmp_path / "schema.json")
+    assert Schema.read(tmp_path / "schema.json") == schema
+    assert set_missing(data.table, schema, "dept", "", is_missing=True) == data.schema
 
 
 def test_empty_cells_beside_a_spelling_that_is_a_category_stay_missing() -> None:

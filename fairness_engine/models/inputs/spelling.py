@@ -18,7 +18,7 @@ from fairness_engine.data.schema import Column, Kind
 
 _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
 """What pandas takes for truth values."""
-_READ_AS_MISSING = ("None", "NaN", "nan", "null", "NULL", "NA", "N/A", "n/a", "#N/A", "<NA>", "-nan", "-NaN")
+_READ_AS_MISSING = ("", "None", "NaN", "nan", "null", "NULL", "NA", "N/A", "n/a", "#N/A", "<NA>", "-nan", "-NaN")
 """What pandas reads as a missing cell of a file."""
 _OF_ITS_OWN = ("KBinsDiscretizer",)
 """What encodes values of its own making: its encoder knows numbers of bins, and none of the column's."""
@@ -82,8 +82,8 @@ def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[
     """What to pass for each category of a column, and which categories the model does not know.
 
     Args:
-        known: the categories that the model was trained on; ``None`` when it does not say: then truth values are passed
-            as such, which pandas makes of them.
+        known: the categories that the model was trained on; ``None`` when it does not say: then truth values, and NaN
+            for empty cells, are passed, which pandas makes of them.
 
     Returns:
         values parallel to ``column.codes``, and the labels of unknown categories.
@@ -92,7 +92,9 @@ def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[
         return list(column.codes), []
     if known is None:
         are_truths = {normal(code) for code in column.codes} <= set(_TRUTHS.values())
-        return [normal(code) == "True" for code in column.codes] if are_truths else list(column.codes), []
+        if are_truths:
+            return [normal(code) == "True" for code in column.codes], []
+        return [math.nan if code == "" else code for code in column.codes], []
     own = {normal(value): value for value in known}
     own |= {value: value for value in known if isinstance(value, str)}  # " m" and "m" may be two: as it stands, first
     if any(is_missing_value(value) for value in known):

@@ -199,17 +199,19 @@ def _respell_missing(encoder: LabelsEncoder, name: str, column: Column, known: S
     said in a sentence.
     """
     own = {normal(value): value for value in known if isinstance(value, str)}
-    found = [text for text in column.missing if normal(text) in own] if column.kind is Kind.CATEGORICAL else []
+    spellings = [text for text in (*column.missing, "") if text not in column.codes]
+    found = [text for text in spellings if normal(text) in own] if column.kind is Kind.CATEGORICAL else []
     if not found:
         return []
     text = found[0]
-    remedy = f"Say that '{cut(text)}' is a value ({WHERE_SAID}) to have these people in searches and proofs, too."
-    said = f"The model was trained with '{cut(text)}' of '{cut(column.name)}' as a category, and the data's are read as"
+    shown = f"'{cut(text)}'" if text else "the empty text"
+    remedy = f"Say that {shown} is a value ({WHERE_SAID}) to have these people in searches and proofs, too."
+    said = f"The model was trained with {shown} of '{cut(column.name)}' as a category, and the data's are read as"
     if len(found) > 1 or any(map(is_missing_value, known)):
         encoder.doubts += (f"{said} missing cells, as others are: the model may answer these rows otherwise. {remedy}",)
         return []
     encoder.respell_missing(name, own[normal(text)])
-    return [f"{said} missing cells. The model is given '{cut(text)}' for them. {remedy}"]
+    return [f"{said} missing cells. The model is given {shown} for them. {remedy}"]
 
 
 def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 10
 """Attributes that are drawn one by one; of more, the rest is summed."""
-_NAME_ABOVE = 0.3
-_MARKS_BELOW = 0.14
-"""How far above a row's place its name stands, and below it its marks, in rows."""
 
 
 def signed(value: float, digits: int) -> str:
@@ -88,7 +85,7 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
             range=_room_for_text(difference),
             **zero,
         ),
-        annotations=[kit.name_above(label, place - _NAME_ABOVE) for place, label in enumerate(labels)],
+        annotations=[kit.name_above(label, place) for place, label in enumerate(labels)],
         uniformtext={"minsize": 11, "mode": "show"},
         **kit.legend_below(134),
     )
@@ -103,7 +100,7 @@ def _label(domain: Domain, people: FloatArray, index: int) -> str:
 def _marks(values: FloatArray) -> list[kit.Part]:
     """The two people: a line between them, a filled circle for A and an open diamond for B."""
     first, second = values.tolist()
-    places = [i + _MARKS_BELOW for i in range(len(first))]
+    places = [i + kit.MARKS_BELOW for i in range(len(first))]
     ends = [((a, i), (b, i)) for i, a, b in zip(places, first, second, strict=True)]
     hover = "%{fullData.name}: %{x:+.4f}"
     return [
@@ -126,7 +123,7 @@ def _bars(difference: FloatArray, is_own: list[bool]) -> list[kit.Part]:
         bars.append(
             kit.bars(
                 values,
-                [i + _MARKS_BELOW for i in rows],
+                [i + kit.MARKS_BELOW for i in rows],
                 name,
                 "%{x:+.4f}",
                 colour=meaning.colour,

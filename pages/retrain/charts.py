@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Chart
 
 _ROW_PIXELS = 62
-_NAME_ABOVE = 0.30
 _GAP = 0.24
-"""In rows: how far a line's name stands above its marks, and how far after lies below before."""
+"""How far after lies below before, in rows."""
 _LETTERS = 60
 _MARKS = {
     "before": (theme.BEFORE, "triangle-left", BEFORE, 0.0),
@@ -68,7 +67,7 @@ def _range(lines: Sequence[Line], *, is_from_zero: bool) -> list[float]:
 
 def _name(line: Line, place: int) -> kit.Part:
     values = " → ".join(each.short for each in (line.before, line.after) if each is not None)
-    return kit.name_above(f"<b>{kit.shortened(line.name, _LETTERS)}</b>  {values}", place - _NAME_ABOVE)
+    return kit.name_above(f"<b>{kit.shortened(line.name, _LETTERS)}</b>  {values}", place)
 
 
 def _marks(lines: Sequence[Line], which: str) -> kit.Part:

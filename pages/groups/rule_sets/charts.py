@@ -30,9 +30,6 @@ _ALL_SEEN = {"marker": {"opacity": 1}}
 _LETTERS = 92
 _RANKS = 4
 """How many of what is folded under a group are named."""
-_TEXT_ABOVE = 0.27
-_BELOW = 0.16
-"""How far above a group's place its name stands, and below it its shares, in rows."""
 
 
 def dot_chart(
@@ -48,7 +45,7 @@ def dot_chart(
     """
     scored = result.scored
     n = len(positions)
-    places = np.arange(n) + _BELOW
+    places = np.arange(n) + kit.MARKS_BELOW
     inside = 100 * scored.inside[positions]
     outside = 100 * scored.outside[positions]
     score, low, high = (100 * each[positions] for each in (scored.score, scored.low, scored.high))
@@ -96,7 +93,7 @@ def dot_chart(
         kit.bare_rows(n),
         120 + _ROW_PIXELS * n,
         xaxis2=kit.axis("Score, points", domain=[0.70, 1.0], range=score_range, fixedrange=True, anchor="y"),
-        annotations=[kit.name_above(text, place - _TEXT_ABOVE) for place, text in enumerate(texts)],
+        annotations=[kit.name_above(text, place) for place, text in enumerate(texts)],
         shapes=[_band(place) for place, position in enumerate(positions.tolist()) if position == chosen],
         barmode="overlay",
         **kit.legend_above(),

@@ -30,6 +30,9 @@ _MAX_POINTS = 400
 """Points of a curve that are drawn; a screen shows no more."""
 _LEAST_PART = 12
 """Letters that a part of a name keeps; where that is too long, the end of the name is left out."""
+MARKS_BELOW = 0.15
+_NAME_ABOVE = 0.29
+"""How far below a row's place its marks stand, and above it its name (``name_above``), in rows."""
 _CLEAR = "rgba(0,0,0,0)"
 _ROWS: Part = {"autorange": "reversed", "showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
 
@@ -334,6 +337,6 @@ def note(text: str, *, size: float = 12.5, **place: Any) -> Part:
     return {"text": text, "showarrow": False, "font": {"size": size}, **place}
 
 
-def name_above(text: str, y: float) -> Part:
+def name_above(text: str, place: int) -> Part:
     """The name of a row, at the left above its marks."""
-    return note(text, size=13.5, x=0, xref="paper", xanchor="left", y=y)
+    return note(text, size=13.5, x=0, xref="paper", xanchor="left", y=place - _NAME_ABOVE)

@@ -1,8 +1,8 @@
 """What a run costs by the size of its model and of its scope: ``python -m benchmarks.scale_models``.
 
 Whole commands on the project's own data, with models made larger: forests whose trees are repeated, networks of wider
-layers, scopes of more combinations of protected values. The exponents say how cost grows, and what sizes that were not
-tried would take, on paper.
+layers, stacks of more pipelines, scopes of more combinations of protected values. The exponents say how cost grows, and
+what sizes that were not tried would take, on paper.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.app_uploads import _family, _memory
 from benchmarks.cluster import ROOT, forest
@@ -42,11 +48,13 @@ SCOPES = (
     ("sex", "race", "marital_status", "workclass"),
     ("sex", "race", "marital_status", "workclass", "occupation"),
 )
+N_MEMBERS = (2, 8, 32)
 N_EVALUATIONS = 1_000_000
 N_PEOPLE = 50_000
 N_NEURONS = 1_000_000
 _WORKERS = (2, 10, 100)
 _SENDINGS = 5
+_CALLS = 5
 _LOOK_SECONDS = 0.05
 
 
@@ -128,6 +136,62 @@ def by_scope(folder: Path) -> str:
     return f"## Estimate, by combinations of protected values\n\n{markdown(header, lines)}\n\n{grows}"
 
 
+def stack(n_members: int, folder: Path) -> tuple[Path, Any, pd.DataFrame]:
+    """Pipelines behind one another's encoders, asked by scikit-learn itself: a call takes long however few its rows
+    are. With its path, and the inputs.
+    """
+    table = pd.read_csv(f"{SAMPLE}.csv")
+    schema = json.loads(Path(f"{SAMPLE}.schema.json").read_text())
+    inputs = table.drop(columns=schema["label"])
+    texts = list(schema["layout"]["codes"])
+    members = [
+        (
+            f"member {i}",
+            make_pipeline(
+                make_column_transformer((OneHotEncoder(), texts), remainder=StandardScaler()),
+                LogisticRegression(C=0.1 + i),
+            ),
+        )
+        for i in range(n_members)
+    ]
+    model = StackingClassifier(members, LogisticRegression(), cv=2).fit(inputs, table[schema["label"]])
+    skops.io.dump(model, folder / "stack.skops")
+    return folder / "stack.skops", model, inputs
+
+
+def by_call(folder: Path) -> str:
+    """A section: a scan of the data by models that are slow by the call."""
+    lines = []
+    for n_members in N_MEMBERS:
+        path, model, inputs = stack(n_members, folder)
+        calls = [statistics.median(_seconds(model, inputs[:n]) for _ in range(_CALLS)) for n in (1, 1_000)]
+        said, most = run(path, ["search", "--technique", "data-scan", "--protected", "sex"], folder)
+        singly = said["n_tried"] * calls[0]
+        lines.append(
+            [
+                f"{n_members}",
+                *(f"{1e3 * each:.0f}" for each in calls),
+                f"{said['n_tried']:,}",
+                f"{float(said['seconds']):.1f}",
+                f"{singly:.0f}",
+                f"{most:,.0f}",
+            ]
+        )
+        print(lines[-1], flush=True)
+    header = ["pipelines", "ms of 1 row", "ms of 1,000", "people", "s of the scan", "s, a call a person", "MB"]
+    return (
+        "## Models that are slow by the call\n\nStacks of pipelines, which scikit-learn itself is asked for: a scan of "
+        "the sample's rows, beside what the same people would take in a call each. MB are those of the model's "
+        f"process.\n\n{markdown(header, lines)}"
+    )
+
+
+def _seconds(model: Any, inputs: pd.DataFrame) -> float:
+    began = time.perf_counter()
+    model.predict_proba(inputs)
+    return time.perf_counter() - began
+
+
 def seconds_sent() -> float:
     """Of a row that goes to a process of a cluster, and of the answer's way back: what the run's own process spends."""
     rows = pd.read_csv(f"{SAMPLE}.csv").drop(columns=json.loads(Path(f"{SAMPLE}.schema.json").read_text())["label"])
@@ -173,7 +237,7 @@ def on_paper(beside: float, sent: float, decided: float, weight: float) -> str:
 def main() -> None:
     """Print the tables and keep them in ``scale.md``."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale_models")
-    parser.add_argument("--only", choices=("trees", "networks", "scopes"))
+    parser.add_argument("--only", choices=("trees", "networks", "calls", "scopes"))
     only = parser.parse_args().only
     sections = []
     trees: list[float] = []
@@ -193,6 +257,8 @@ def main() -> None:
         if only in (None, "networks"):
             told, networks = searched(f"width of {N_LAYERS} layers", "weights", WIDTHS, wider, folder)
             sections.append(told)
+        if only in (None, "calls"):
+            sections.append(by_call(folder))
         if only in (None, "scopes"):
             sections.append(by_scope(folder))
     if trees and networks:

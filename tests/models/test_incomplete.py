@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from fairness_engine.measures.share import run_estimate
 from fairness_engine.model_process.session import ModelSession
 from fairness_engine.model_process.working.group_figures import answer
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
+from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.fit.reading import assess_reading
+from fairness_engine.models.fit.reading_state import State
 from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
@@ -130,6 +134,24 @@ def test_answers_are_those_of_the_models_own_environment(
     by_hand = float((estimator.predict(frame[[*NUMBERS, *LABELS]]) == frame["bewilligt"]).mean())
     assert card.accuracy == pytest.approx(by_hand, abs=1e-12)
     assert FitCard.from_json(card.to_json()) == card
+
+
+def test_known_answers_for_rows_with_missing_cells_are_compared_too(
+    dataset: Dataset, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    estimator = MODELS["imputing, linear"]().fit(frame[[*NUMBERS, *LABELS]], frame["bewilligt"])
+    model = opened_model(estimator, dataset, tmp_path)
+    own = estimator.predict_proba(frame[[*NUMBERS, *LABELS]])[:, 1]
+    answers = KnownAnswers(np.arange(len(frame)), own, np.full(len(frame), -1), 1e-4)
+    reading = assess_reading(model, dataset, 1e6, np.random.default_rng(0), answers)
+    assert (reading.state, reading.n_compared) == (State.CONFIRMED, len(frame))
+    more = dataset.incomplete
+    assert more is not None
+    own[more.kept[5:8]] += 0.01
+    otherwise = assess_reading(model, dataset, 1e6, np.random.default_rng(0), replace(answers, scores=own))
+    assert (otherwise.state, otherwise.row) == (State.UNCONFIRMED, more.kept[5] + 1)
+    assert otherwise.max_difference == pytest.approx(0.01, abs=1e-6)
+    assert f"3 of {len(more)} such answers differ" in otherwise.advice[-1]
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
+from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Kind, Layout
 from fairness_engine.errors import cut
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
+from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.input_ways import (
     PLAIN,
     Way,
@@ -497,10 +500,8 @@ class _Judge:
 
     def against_answers(self, answers: KnownAnswers) -> Reading:
         facts = self._facts()
-        places = np.searchsorted(self.dataset.kept, answers.rows)
-        places = np.minimum(places, len(self.dataset.kept) - 1)
-        is_there = self.dataset.kept[places] == answers.rows
-        rows = self.dataset.rows[places[is_there]]
+        places, is_there = _places_of(answers.rows, self.dataset.kept)
+        rows = self.dataset.rows[places]
         given = answers.scores[is_there]
         classes = answers.classes[is_there]
         numbers = answers.rows[is_there] + 1
@@ -513,7 +514,7 @@ class _Judge:
         compared = Compared(self.model, self.model.scores(rows), given, classes, answers.tolerance)
         facts |= {"n_compared": len(rows), "max_difference": compared.max_difference}
         if compared.is_same:
-            return self._answers_agree(facts, rows, numbers, compared)
+            return self._on_incomplete(self._answers_agree(facts, rows, numbers, compared), answers)
         first = int(np.argmax(compared.differs))
         facts |= {"row": int(numbers[first]), **compared.at(first)}
         advice, better = self._way_of_answers(rows, given, answers.tolerance)
@@ -576,6 +577,39 @@ class _Judge:
         }
         return Reading(State.REFUSED, **facts, better=better, advice=(f"{said}.",))
 
+    def _on_incomplete(self, agreed: Reading, answers: KnownAnswers) -> Reading:
+        """What known answers for rows with missing cells add to those for complete rows, which all agree."""
+        more = self.dataset.incomplete
+        if more is None or self.model.of_incomplete is None:
+            return agreed
+        places, is_there = _places_of(answers.rows, more.kept)
+        scores = incomplete_scores(self.model, more.rows[places])
+        is_told = is_answered(scores)
+        chosen = np.flatnonzero(is_there)[is_told]
+        if not len(chosen):
+            return agreed
+        compared = Compared(
+            self.model, scores[is_told], answers.scores[chosen], answers.classes[chosen], answers.tolerance
+        )
+        facts: dict[str, Any] = {
+            "n_compared": (agreed.n_compared or 0) + len(chosen),
+            "max_difference": max(
+                (each for each in (agreed.max_difference, compared.max_difference) if each is not None), default=None
+            ),
+        }
+        if compared.is_same:
+            return replace(agreed, **facts)
+        first = int(np.argmax(compared.differs))
+        facts |= {"row": int(answers.rows[chosen[first]]) + 1, **compared.at(first)}
+        said = (
+            f"The known answers agree where rows are complete, but not where cells are missing: in row {facts['row']} "
+            f"the model answered {_shown(facts['given'])} in its own environment and {_shown(facts['got'])} here, "
+            f"{int(compared.differs.sum()):,} of {len(chosen):,} such answers differ. Complete these cells, or say "
+            f"what is a value after all ({WHERE_SAID})."
+        )
+        state = State.REFUSED if agreed.state is State.REFUSED else State.UNCONFIRMED
+        return replace(agreed, state=state, advice=(*agreed.advice, said), **facts)
+
     def _side(self, scores: FloatArray) -> int:
         """1 where the labels show that scores are those of class 1, -1 of the other, 0 where they do not tell."""
         if self.outcomes is None:
@@ -625,6 +659,13 @@ class _Judge:
             better |= {"positive": self.other}
             said += f", as scores of '{self.other}'"
         return [f"{said}. Read it so (Model page, or 'layout' of the schema file)."], better
+
+
+def _places_of(rows: IntArray, kept: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Where rows of the table stand among those that were kept, and which of them do ``(n_rows,)``."""
+    places = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
+    is_there = np.asarray(kept[places] == rows, dtype=bool)
+    return places[is_there], is_there
 
 
 def _as_better(way: Way) -> dict[str, Any]:

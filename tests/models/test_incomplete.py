@@ -147,7 +147,7 @@ def test_known_answers_for_rows_with_missing_cells_are_compared_too(
     assert (reading.state, reading.n_compared) == (State.CONFIRMED, len(frame))
     more = dataset.incomplete
     assert more is not None
-    own[more.kept[5:8]] += 0.01
+    own[more.kept[5:8]] -= 0.01
     otherwise = assess_reading(model, dataset, 1e6, np.random.default_rng(0), replace(answers, scores=own))
     assert (otherwise.state, otherwise.row) == (State.UNCONFIRMED, more.kept[5] + 1)
     assert otherwise.max_difference == pytest.approx(0.01, abs=1e-6)

@@ -28,7 +28,7 @@ from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Kind, Layout
 from fairness_engine.errors import cut
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
-from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
+from fairness_engine.models.fit.answer_forms import Compared, as_scores, fitted_codes, fitted_scaling, nearest_form
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.input_ways import (
     PLAIN,
@@ -588,9 +588,10 @@ class _Judge:
         chosen = np.flatnonzero(is_there)[is_told]
         if not len(chosen):
             return agreed
-        compared = Compared(
-            self.model, scores[is_told], answers.scores[chosen], answers.classes[chosen], answers.tolerance
-        )
+        given = as_scores(answers.scores, self.model.predictor.output)[
+            chosen
+        ]  # all of them say whether they are logits
+        compared = Compared(self.model, scores[is_told], given, answers.classes[chosen], answers.tolerance)
         facts: dict[str, Any] = {
             "n_compared": (agreed.n_compared or 0) + len(chosen),
             "max_difference": max(

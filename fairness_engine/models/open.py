@@ -30,7 +30,7 @@ from fairness_engine.models.model import Encoder, Model, Predictor, measure_roun
 from fairness_engine.models.sklearn.voting import Rearranged, other_threshold
 
 _ROUNDING_ROWS = 10_000
-_TRIED_ROWS = 64
+_TRIED_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,9 @@ def _bound(
             encoder = choose_encoder(schema, predictor.n_inputs, getattr(predictor, "feature_names", None))
         else:
             encoder = TypedEncoder(schema, specs)
-            if hasattr(predictor, "try_out") and not is_trial:  # a file of ONNX does not say what it gives
-                predictor.try_out(encoder.encode(sample_rows(schema, _TRIED_ROWS, np.random.default_rng(1))))
+        if hasattr(predictor, "try_out") and not is_trial:  # a file of ONNX does not say what it gives
+            predictor.try_out(encoder.encode(sample_rows(schema, _TRIED_ROWS, np.random.default_rng(1))))
+        notes = (*notes, *getattr(predictor, "notes", ()))
     return bind(
         predictor,
         encoder,

@@ -31,6 +31,8 @@ _DTYPES = {
 }
 _TEXT = "tensor(string)"
 _N_TRIED = 8
+_TIE = 1e-5
+"""Scores that differ by less may be decided either way: they are of 32 bits."""
 _MAX_FIXED_ROWS = 100_000
 _MAX_FIXED_NUMBERS = 20_000_000
 """In a call of a model that takes a fixed number of rows: fewer are filled up to it."""
@@ -48,7 +50,7 @@ def read_onnx(path: Path) -> tuple[Predictor, tuple[str, ...] | None]:
     """
     graph = parse_graph(path.read_bytes())
     network = read_chain(graph)
-    if network is not None:
+    if network is not None and graph.decides_by_scores:
         return network, graph.classes
     return OnnxRuntime(graph), graph.classes
 
@@ -61,6 +63,7 @@ class OnnxRuntime:
             DataFrame).
 
     Attributes:
+        notes: what a user should know of how it is read, one sentence each.
         specs: what each of several inputs takes; ``None`` for a model that takes one matrix of numbers.
         rounding: scores change by less than this with the number of rows in a call.
 
@@ -105,12 +108,16 @@ class OnnxRuntime:
         self._batch = batch if isinstance(batch, int) and batch > 0 else None
         self.kind = "ONNX model"
         self._is_label = graph.is_label
+        self._label = graph.label
+        self._decides_apart = graph.decides_apart
+        self._is_turned = False
+        self.notes: tuple[str, ...] = ()
         self.n_scores = max(1, len(self._classes) if len(self._classes) > 2 else 1)
         self.output = Output.PROBABILITY
         if self.specs is None:
             rows = np.zeros((_N_TRIED, self.n_inputs or 1))
             rows[_N_TRIED // 2 :] = 1.0
-            self.try_out(rows)
+            self._tell_kind(self._evaluate(rows))
 
     def predict(self, inputs: Any) -> FloatArray:
         """Scores ``(n_rows, n_scores)``."""
@@ -123,11 +130,52 @@ class OnnxRuntime:
         return scores - threshold if self.n_scores == 1 else scores
 
     def try_out(self, inputs: Any) -> None:
-        """Find out from a few rows how many scores the model gives, and of which kind."""
-        scores = self._evaluate(inputs)
+        """Find out from a few rows how many scores the model gives, of which kind, and whether it decides by them."""
+        self._tell_kind(self._evaluate(inputs))
+        decided = self._decided(inputs) if self._label and not self._is_label else None
+        if decided is not None:
+            self._follow(decided, self._evaluate(inputs))
+            self._tell_kind(self._evaluate(inputs))
+
+    def _tell_kind(self, scores: FloatArray) -> None:
         self.n_scores = 1 if scores.shape[1] == 2 else scores.shape[1]
         is_share = bool((scores >= -1e-6).all() and (scores <= 1 + 1e-6).all())
         self.output = Output.LABEL if self._is_label else Output.PROBABILITY if is_share else Output.LOGIT
+
+    def _decided(self, inputs: Any) -> FloatArray | None:
+        """Decisions as scores of 0 and 1; ``None`` where the file's cannot be read."""
+        beside = self._scores
+        self._scores = [self._label]
+        self._is_label = True
+        try:
+            return self._evaluate(inputs)
+        except FitError:
+            return None
+        finally:
+            self._scores = beside
+            self._is_label = False
+
+    def _follow(self, decided: FloatArray, scores: FloatArray) -> None:
+        """Turn the scores round where of two the smaller decides; where neither does, ask for the decisions alone."""
+        sides = scores if scores.shape[1] > 1 else np.hstack([2 * self.output.middle - scores, scores])
+        places = decided[:, 0].astype(np.int64) if decided.shape[1] == 1 else decided.argmax(axis=1)
+        if places.max(initial=0) >= sides.shape[1]:
+            return
+        own = sides[np.arange(len(sides)), places]
+        is_largest = sides.max(axis=1) - own <= _TIE
+        if is_largest.all() and not self._decides_apart:
+            return
+        is_smallest = own - sides.min(axis=1) <= _TIE
+        are_both = len(np.unique(places[~is_largest])) == 2
+        if is_smallest.all() and are_both and not self._decides_apart and scores.shape[1] == 2:
+            self._is_turned = not self._is_turned
+            return
+        self._scores = [self._label]
+        self._is_label = True
+        self.notes = (
+            "The model does not decide by the larger of its scores, so it is asked for its decisions alone, without "
+            "scores.",
+        )
 
     def _evaluate(self, inputs: Any) -> FloatArray:
         n = len(inputs)
@@ -166,7 +214,8 @@ class OnnxRuntime:
             return self._labels(result)
         if result.dtype.kind != "f" or result.ndim not in (1, 2):
             raise FitError(f"The ONNX model must return scores, got {result.dtype} of shape {result.shape}.")
-        return result.reshape(len(result), -1).astype(np.float64)
+        scores: FloatArray = result.reshape(len(result), -1).astype(np.float64)
+        return scores[:, ::-1] if self._is_turned else scores
 
     def _labels(self, result: Any) -> FloatArray:
         """Labels as scores of 0 and 1; words, and numbers that are no places of classes, by the names of the

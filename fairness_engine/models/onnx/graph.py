@@ -18,6 +18,9 @@ from fairness_engine.models.onnx.judge import refuse_unsafe
 _ON_THE_WAY = ("Identity", "Reshape", "Cast", "Squeeze", "Unsqueeze", "Flatten")
 """Operators that hand values on as they are."""
 FLOAT_TYPES = (1, 11)  # FLOAT, DOUBLE
+_LABEL_TYPES = (6, 7, 8)  # INT32, INT64, STRING
+_HANDED_ON = ("ArrayFeatureExtractor", "Cast", "Identity", "Reshape", "Squeeze")
+"""What makes the name of a class of its place."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Graph:
         is_label: the only output is the decided class.
         classes: names of the classes, when the file carries them.
         by_class: names of the outputs, where each class has its own; else empty.
+        label: name of the output that holds the decided class beside the scores; empty where none does.
     """
 
     model: Any
@@ -37,12 +41,56 @@ class Graph:
     is_label: bool
     classes: tuple[str, ...] | None
     by_class: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def decides_apart(self) -> bool:
+        """Whether the decided class is known not to be that of the largest score: probabilities of a support vector
+        machine are fitted to its decisions afterwards.
+        """
+        return bool(self.label) and any(
+            node.op_type == "SVMClassifier" and any(each.name == "prob_a" and each.floats for each in node.attribute)
+            for node in self.model.graph.node
+        )
+
+    @property
+    def decides_by_scores(self) -> bool:
+        """Whether the decided class, if it has an output, is read off the graph as that of the largest score, or of a
+        score above a half.
+        """
+        producers = {name: node for node in self.model.graph.node for name in node.output}
+        scores = _same_values(self.scores, producers)
+        name = self.label
+        for _ in producers:
+            node = producers.get(name)
+            if node is None or not node.input:
+                break
+            if node.op_type == "Greater" and len(node.input) == 2:
+                half = _constants(self).get(node.input[1])
+                return node.input[0] in scores and half is not None and bool((np.asarray(half) == 0.5).all())
+            if node.op_type == "ArgMax":
+                return node.input[0] in scores
+            if node.op_type not in _HANDED_ON:
+                break
+            name = node.input[-1 if node.op_type == "ArrayFeatureExtractor" else 0]
+        return not self.label
 
     @property
     def inputs(self) -> list[Any]:
         """The graph's inputs that are no weights."""
         constants = {tensor.name for tensor in self.model.graph.initializer}
         return [value for value in self.model.graph.input if value.name not in constants]
+
+
+def _same_values(name: str, producers: Mapping[str, Any]) -> set[str]:
+    """The names under which a value is known on its way to this one."""
+    found = {name}
+    while name in producers and producers[name].op_type == "Identity" and producers[name].input:
+        name = producers[name].input[0]
+        if name in found:
+            break
+        found.add(name)
+    return found
 
 
 def parse_graph(content: bytes) -> Graph:
@@ -100,8 +148,14 @@ def _choose_scores(model: Any) -> Graph:
         raise ModelError(
             f"The ONNX file has {len(scores)} outputs of numbers; a classifier has one. Export one outcome only."
         )
+    labels = [name for name in names if types[name] in _LABEL_TYPES]
     return Graph(
-        model, scores[0] if scores else names[0], not scores, classes, tuple(scores) if len(scores) > 1 else ()
+        model,
+        scores[0] if scores else names[0],
+        not scores,
+        classes,
+        tuple(scores) if len(scores) > 1 else (),
+        labels[0] if scores and len(labels) == 1 else "",
     )
 
 

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 import evenhand
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.missing import set_missing
-from fairness_engine.data.schema import Schema
+from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.errors import FitError
 from fairness_engine.models.inputs.spelling import dropped_columns, known_categories
 from fairness_engine.models.open import open_model
@@ -151,6 +151,33 @@ def test_what_a_model_was_trained_with_as_a_category_is_passed_for_missing_cells
     assert (found.n, found.n_hits) == (N_ROWS, truth)
     opened = open_model(tmp_path / "m.skops", data.schema)
     assert f"was trained with '{text}' of 'dept' as a category" in " ".join(opened.notes)
+
+
+@pytest.mark.parametrize(
+    "around", [lambda own: own, lambda own: StackingClassifier([("own", own)])], ids=["", "stacked"]
+)
+def test_whole_numbers_that_were_floats_in_training_are_given_as_such(
+    around: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    """pandas reads whole numbers with missing cells among them as floats, and an imputer that learned so takes no
+    others.
+    """
+    people = frame().assign(income=lambda frame: frame.income.round())
+    people.loc[::7, "income"] = np.nan
+    inputs = people[["income", "gender"]]
+    parts = ColumnTransformer(
+        [("c", OneHotEncoder(), ["gender"]), ("n", SimpleImputer(strategy="constant", fill_value=0), ["income"])]
+    )
+    model = around(make_pipeline(parts, LogisticRegression())).fit(inputs, people["hired"])
+    with pytest.raises(ValueError, match="cannot be cast"):
+        model.predict(inputs.dropna().astype({"income": int}))
+    skops.io.dump(model, tmp_path / "m.skops")
+    people[["income", "gender", "hired"]].to_csv(tmp_path / "people.csv", index=False)
+    data = evenhand.read_data(tmp_path / "people.csv", label="hired", favourable="yes")
+    assert data.schema.column("income").kind is Kind.INTEGER
+    decided = [model.predict(inputs.assign(gender=value)) for value in (" m", " f")]
+    found = evenhand.Review(data, tmp_path / "m.skops", protected="gender").estimate(distribution="data")
+    assert (found.n, found.n_hits) == (N_ROWS, int((decided[0] != decided[1]).sum()))
 
 
 @pytest.mark.parametrize("empty", ["", np.nan], ids=["empty text", "missing cell"])

@@ -160,9 +160,14 @@ class LabelsEncoder:
         self.matches = matches_of(schema, features)
         self._values = [_file_values(column) for column in self._columns]
         self._missing: list[Any] = [np.nan] * len(self.names)
+        self._whole: np.dtype[Any] = np.dtype(np.int64)
         self._scaling = schema.layout.scaling
         self.doubts: tuple[str, ...] = ()
         """Why some rows may not be given to the model as its file would have them, one sentence each."""
+
+    def give_floats(self) -> None:
+        """Pass whole numbers as floats, as pandas reads those of a column that has missing cells."""
+        self._whole = np.dtype(np.float64)
 
     def respell_missing(self, name: str, text: Any) -> None:
         """Pass this for the missing cells of a column of categories, instead of NaN; ``name`` as for ``respell``."""
@@ -192,7 +197,7 @@ class LabelsEncoder:
             elif values is not None:
                 data = values[positions_of(rows[:, i])]
             else:
-                data = np.rint(rows[:, i]).astype(np.int64) if column.kind is Kind.INTEGER else rows[:, i]
+                data = np.rint(rows[:, i]).astype(self._whole) if column.kind is Kind.INTEGER else rows[:, i]
                 if name in self._scaling:
                     data = (data - self._scaling[name][0]) / self._scaling[name][1]
             series[name] = pd.Series(data, dtype=data.dtype)

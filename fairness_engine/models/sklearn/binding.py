@@ -39,7 +39,7 @@ from fairness_engine.models.sklearn.estimator import (
     scalings,
     takes_frame,
 )
-from fairness_engine.models.sklearn.native_parts import damage_told
+from fairness_engine.models.sklearn.native_parts import damage_told, inner_parts
 from fairness_engine.models.sklearn.own_threshold import own_threshold
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import Transformed
@@ -65,7 +65,27 @@ def encoder_of(estimator: Any, schema: Schema) -> tuple[Encoder, tuple[str, ...]
         left_out = set(dropped_columns(estimator)) - {column.name for column in schema.inputs}
         names = tuple(name for name in names if name not in left_out)
     encoder = choose_encoder(schema, n_inputs, names, takes_frame(estimator))
+    if isinstance(encoder, LabelsEncoder) and _takes_floats(estimator):
+        encoder.give_floats()
     return encoder, respell(encoder, estimator, schema)
+
+
+def _takes_floats(estimator: Any) -> bool:
+    """Whether an imputer at any depth refuses whole numbers: pandas had read a column with missing cells as floats, and
+    what is filled in is one.
+    """
+    waiting = [estimator]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        is_constant = type(part).__name__ == "SimpleImputer" and part.strategy == "constant"
+        if is_constant and np.dtype(getattr(part, "_fit_dtype", object)).kind == "f":
+            return True
+        waiting.extend(inner_parts(part))
+    return False
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _visit(part: Any, seen: set[int], on_the_way: set[int]) -> None:
         return
     seen.add(id(part))
     on_the_way.add(id(part))
-    for inner in _inner(part):
+    for inner in inner_parts(part):
         _visit(inner, seen, on_the_way)
     on_the_way.discard(id(part))
     for kind in type(part).__mro__:
@@ -79,7 +79,7 @@ def _visit(part: Any, seen: set[int], on_the_way: set[int]) -> None:
             check(part)
 
 
-def _inner(part: Any) -> Iterator[Any]:
+def inner_parts(part: Any) -> Iterator[Any]:
     """What may hold compiled structures; arrays of numbers, words and functions hold none."""
     if isinstance(part, Mapping):
         yield from part.values()

@@ -168,7 +168,8 @@ def test_whole_numbers_that_were_floats_in_training_are_given_as_such(
     parts = ColumnTransformer(
         [("c", OneHotEncoder(), ["gender"]), ("n", SimpleImputer(strategy="constant", fill_value=0), ["income"])]
     )
-    model = around(make_pipeline(parts, LogisticRegression())).fit(inputs, people["hired"])
+    own = make_pipeline(parts, LogisticRegression())
+    model = (StackingClassifier([("own", own)]) if is_stacked else own).fit(inputs, people["hired"])
     with pytest.raises(ValueError, match="cannot be cast"):
         model.predict(inputs.dropna().astype({"income": int}))
     skops.io.dump(model, tmp_path / "m.skops")

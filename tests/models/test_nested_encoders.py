@@ -153,12 +153,8 @@ def test_what_a_model_was_trained_with_as_a_category_is_passed_for_missing_cells
     assert f"was trained with '{text}' of 'dept' as a category" in " ".join(opened.notes)
 
 
-@pytest.mark.parametrize(
-    "around", [lambda own: own, lambda own: StackingClassifier([("own", own)])], ids=["", "stacked"]
-)
-def test_whole_numbers_that_were_floats_in_training_are_given_as_such(
-    around: Callable[[Any], Any], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("is_stacked", [False, True], ids=["plain", "stacked"])
+def test_whole_numbers_that_were_floats_in_training_are_given_as_such(is_stacked: bool, tmp_path: Path) -> None:
     """pandas reads whole numbers with missing cells among them as floats, and an imputer that learned so takes no
     others.
     """

@@ -383,7 +383,7 @@ class _Judge:
     def _on_better(self, better: Mapping[str, Any], area: float) -> str:
         how = better["order"] if better["scaling"] == PLAIN else f"{better['order']}, {better['scaling']}"
         said = (
-            f"With its inputs {how} the model would fit the labels far better: AUC {better['auc']:.2f} instead of "
+            f"With its inputs {_put_in(how)} the model would fit the labels far better: AUC {better['auc']:.2f} instead of "
             f"{area:.2f}"
         )
         if "positive" in better:
@@ -647,14 +647,14 @@ class _Judge:
                 return [], {}
             if fitted is None:
                 said = (
-                    f"With its inputs {way.in_words()} it nearly gives the known answers (largest difference "
+                    f"With its inputs {_put_in(way.in_words())} it nearly gives the known answers (largest difference "
                     f"{largest:.2g}): it was likely scaled by other rows. "
                     "Put their means and deviations into 'layout' of the schema file."
                 )
                 return [said], {}
             way = fitted
         better = _as_better(way)
-        said = f"With its inputs {way.in_words()} it gives all known answers"
+        said = f"With its inputs {_put_in(way.in_words())} it gives all known answers"
         is_open = self.positive is not None and self.positive_by is not KnownBy.FILE
         if is_open and self._side(self.model.reread(way.schema).scores(self.rows)) < 0:
             better |= {"positive": self.other}
@@ -693,6 +693,11 @@ def _listed(classes: Sequence[str]) -> str:
     """Classes by name, the first ones of many."""
     more = f" and {len(classes) - _N_SHOWN} more" if len(classes) > _N_SHOWN else ""
     return ", ".join(f"'{cut(name, 30)}'" for name in classes[:_N_SHOWN]) + more
+
+
+def _put_in(how: str) -> str:
+    """A way in words, in the middle of a sentence."""
+    return f"{how}," if "," in how else how
 
 
 def _shown(value: Any) -> str:

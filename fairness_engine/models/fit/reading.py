@@ -383,8 +383,8 @@ class _Judge:
     def _on_better(self, better: Mapping[str, Any], area: float) -> str:
         how = better["order"] if better["scaling"] == PLAIN else f"{better['order']}, {better['scaling']}"
         said = (
-            f"With its inputs {_put_in(how)} the model would fit the labels far better: AUC {better['auc']:.2f} instead of "
-            f"{area:.2f}"
+            f"With its inputs {_put_in(how)} the model would fit the labels far better: AUC {better['auc']:.2f} "
+            f"instead of {area:.2f}"
         )
         if "positive" in better:
             said += f", with '{cut(str(better['positive']))}' as class 1"

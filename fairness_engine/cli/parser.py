@@ -244,6 +244,12 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
         "--data), or a column of --data",
     )
     inspect.add_argument(
+        "--out-schema",
+        type=Path,
+        metavar="S.json",
+        help="write the columns as they are read, to be corrected and given as --schema",
+    )
+    inspect.add_argument(
         "--suggest-links",
         action="store_true",
         help="columns whose values the data has with one protected value only, and what they become with another",

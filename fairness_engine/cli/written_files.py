@@ -150,6 +150,8 @@ def _written(options: argparse.Namespace) -> Iterator[_File]:
         yield _File("--junit", options.junit)
     if getattr(options, "pairs", None) is not None:
         yield _File("--pairs", options.pairs)
+    if getattr(options, "out_schema", None) is not None:
+        yield _File("--out-schema", options.out_schema)
     if getattr(options, "out_model", None) is not None:
         yield _File("--out-model", options.out_model)
         yield _File("--out-model", Path(f"{options.out_model}.md"))

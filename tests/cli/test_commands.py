@@ -819,6 +819,31 @@ def test_links_are_suggested_and_in_force(command: Commands, couples: list[str],
     assert (again["confirmed"], again["failed"], again["not_checked"]) == (again["checked"], 0, [])
 
 
+def test_columns_are_written_as_they_are_read_to_be_corrected(command: Commands, tmp_path: Path) -> None:
+    """A model may take a column that is left out: the file says what it would be, also where the model is refused."""
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "points": rng.integers(0, 50, 300), "country": "DE"})
+    people["year"] = 2024
+    hired = np.where(people.points + 5 * (people.sex == "m") > 25, "yes", "no")
+    kinds = make_column_transformer((OneHotEncoder(), ["sex", "country"]), remainder="passthrough")
+    skops.io.dump(make_pipeline(kinds, DecisionTreeClassifier()).fit(people, hired), tmp_path / "m.skops")
+    people.assign(hired=hired).to_csv(tmp_path / "d.csv", index=False)
+    files = ("--data", str(tmp_path / "d.csv"), "--model", str(tmp_path / "m.skops"), "--protected", "sex")
+    path = tmp_path / "s.json"
+    assert command("inspect", *files, "--out-schema", str(path)) == 2
+    assert "'country', which is not among the inputs" in command.err
+    assert "inspect --out-schema" in command.err
+    content = json.loads(path.read_text())
+    left_out = {each["name"]: each for each in content["columns"] if each["kind"] == "ignored"}
+    assert left_out["country"] == {"name": "country", "kind": "ignored", "was": "categorical", "categories": ["DE"]}
+    assert left_out["year"] == {"name": "year", "kind": "ignored", "was": "integer", "min": 2024, "max": 2024}
+    for each in left_out.values():
+        each["kind"] = each.pop("was")
+    path.write_text(json.dumps(content))
+    told = command.json("count", *files, "--schema", str(path))
+    assert told["n_found"] > 0
+
+
 def test_a_schema_file_takes_the_suggestion_as_it_is_printed(
     command: Commands, couples: list[str], tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def inputs(tmp_path: Path) -> list[str]:
         ("search", ["--pairs=a.out", "--json=a.json", "--junit=a.out"], "--junit and --pairs must name two files"),
         ("certify", ["--pairs=d.csv"], "is what --data names"),
         ("inspect", ["--known-answers=hard.csv", "--json=hard.csv"], "must not write over"),
+        ("inspect", ["--out-schema=s.json"], "--out-schema must not write over * is what --schema names"),
         ("retrain", ["--out-model=m.keras"], "--out-model must not write over * is what --model names"),
         ("search", ["--json=nowhere/a.json"], "--json must name a file in a folder that is there and can be written"),
         ("search", ["--json=sub"], "--json must name a file in a folder that is there and can be written"),

@@ -293,18 +293,25 @@ def test_a_column_that_the_model_itself_drops_need_not_be_an_input(tmp_path: Pat
     assert dropped_columns(whole.fit(people[["income"]])) == []
 
 
+@pytest.mark.parametrize(
+    ("regions", "unknown"),
+    [([1, 2, 3, 7, 9], "4 of those in its range, for example 4"), ([0.5, 1.5, 2.5], "all but 3 of those in its range")],
+    ids=["whole", "decimals"],
+)
 @pytest.mark.parametrize("handle_unknown", ["error", "ignore"])
-def test_numbers_that_a_model_takes_for_categories_are_said_by_name(handle_unknown: str, tmp_path: Path) -> None:
+def test_numbers_that_a_model_takes_for_categories_are_said_by_name(
+    handle_unknown: str, regions: list[float], unknown: str, tmp_path: Path
+) -> None:
     """The range of 1, 2, 3, 7, 9 has 4, 5, 6 and 8, on which the model fails, or which it takes for nothing."""
     people = frame()
-    people["region"] = np.random.default_rng(2).choice([1, 2, 3, 7, 9], N_ROWS)
+    people["region"] = np.random.default_rng(2).choice(regions, N_ROWS)
     labels = OneHotEncoder(handle_unknown=handle_unknown)
     model = make_pipeline(
         ColumnTransformer([("c", labels, ["region", "dept"]), ("n", StandardScaler(), ["income"])]),
         LogisticRegression(),
     ).fit(people, people["hired"])
     skops.io.dump(model, tmp_path / "m.skops")
-    said = r"numbers of 'region' for categories, and was trained without 4 of those in its range, for example 4\. Make"
+    said = f"numbers of 'region' for categories, and was trained without {unknown}"
     as_numbers = evenhand.read_data(people, label="hired", favourable="yes")
     if handle_unknown == "error":
         with pytest.raises(evenhand.Error, match=said):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairness_engine.cli.output import ExitStatus, Outcome, say
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
+from fairness_engine.data.corrections import change_kind
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.inference import why_left_out
 from fairness_engine.data.links.spelling import links_to_json
 from fairness_engine.data.missing import find_spellings, say_proposed
+from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.data.summary import describe_columns
+from fairness_engine.data.table import Table
 from fairness_engine.data.texts import make_texts
-from fairness_engine.errors import DataError, InputError, SettingError
+from fairness_engine.errors import DataError, EvenhandError, InputError, SettingError
 from fairness_engine.measures.plausibility.link_candidates import find_links
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable
@@ -56,6 +60,8 @@ def inspect(options: argparse.Namespace) -> Outcome:
     schema = assessed.schema
     if table is None:  # pragma: no cover - asked for above
         raise DataError("The table was not read.")
+    if options.out_schema is not None:  # before what may be refused, since that is corrected in it
+        _write_schema(options.out_schema, table, schema)
     dataset = make_dataset(table, schema)
     column = options.text_column
     texts = make_texts(table, with_text(schema, column), column) if column else None
@@ -94,6 +100,21 @@ def inspect(options: argparse.Namespace) -> Outcome:
         say(why)
         return Outcome(result, _text(result), ExitStatus.BAD_INPUT, why)
     return Outcome(result, _text(result))
+
+
+def _write_schema(path: Path, table: Table, schema: Schema) -> None:
+    """The schema as a file, with what each ignored column would be as an input."""
+    for column in schema.columns:
+        if column.kind is not Kind.IGNORED or column.was is not None or column.name not in table.columns:
+            continue
+        for kind in (Kind.INTEGER, Kind.REAL, Kind.CATEGORICAL):
+            with suppress(EvenhandError):
+                schema = change_kind(table, change_kind(table, schema, column.name, kind), column.name, Kind.IGNORED)
+                break
+    try:
+        schema.write(path)
+    except OSError as error:
+        raise SettingError(f"'{path}' cannot be written: {error.strerror}. Name another file.") from None
 
 
 def _suggested(dataset: Dataset) -> list[dict[str, Any]]:

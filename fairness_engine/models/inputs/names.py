@@ -219,7 +219,8 @@ class Names:
         if target.column is None:
             raise FitError(
                 f"The model takes the column '{target.name}', which is not among the inputs: it is ignored, or the "
-                "label. Make it one (its role on the Data page, or 'kind' in the schema file)."
+                "label. Make it one (its role on the Data page, or 'kind' in the schema file, which "
+                "inspect --out-schema writes)."
             )
         self.found[name] = Found(target.column, target.position, how)
         self.doubts.pop(name, None)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.data.schema import Column, Kind
+from fairness_engine.data.schema import Column, Kind, number_text
 
 _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
 """What pandas takes for truth values."""
@@ -45,18 +45,22 @@ def refusing_columns(estimator: Any) -> set[str]:
     return {name for names, one in encoders if getattr(one, "handle_unknown", "") == "error" for name in names}
 
 
-def unknown_numbers(column: Column, known: Sequence[Any] | None) -> tuple[int, int | None]:
-    """How many whole numbers of a column's range are none of the categories that a model was trained on, and the least
-    of them; none of a column of another kind, or where the model does not say.
+def unknown_numbers(column: Column, known: Sequence[Any] | None) -> str:
+    """Which numbers of a column's range are none of the categories that a model was trained on, in words; empty where
+    all are, of a column of categories, and where the model does not say.
     """
-    if known is None or column.kind is not Kind.INTEGER or column.minimum is None or column.maximum is None:
-        return 0, None
-    low, high = int(column.minimum), int(column.maximum)
+    if known is None or column.minimum is None or column.maximum is None:
+        return ""
+    low, high = column.minimum, column.maximum
     own = {normal(value) for value in known}
+    if column.kind is Kind.REAL:
+        return f"all but {len(own):,} of those in its range, for example {number_text((low + high) / 2 + 1e-3)}"
     there = sum(low <= float(number) <= high for number in own if _is_whole(number))
-    if there == high - low + 1:
-        return 0, None
-    return high - low + 1 - there, next(number for number in range(low, high + 1) if str(number) not in own)
+    n_unknown = int(high) - int(low) + 1 - there
+    if column.kind is not Kind.INTEGER or not n_unknown:
+        return ""
+    example = next(number for number in range(int(low), int(high) + 1) if str(number) not in own)
+    return f"{n_unknown} of those in its range, for example {example}"
 
 
 def _is_whole(text: str) -> bool:

@@ -248,12 +248,12 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
     notes = []
     for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
         own = known.get(name)
-        n_unknown, example = unknown_numbers(column, own)
-        if n_unknown:
+        unknown = unknown_numbers(column, own)
+        if unknown:
             said = (
                 f"The model takes the numbers of '{cut(column.name)}' for categories, and was trained without "
-                f"{n_unknown} of those in its range, for example {example}. Make the column categorical (its type on "
-                "the Data page, or 'kind' in the schema file), or narrow its range."
+                f"{unknown}. Make the column categorical (its type on the Data page, or 'kind' in the schema file), or "
+                "narrow its range."
             )
             if name in refusing:
                 raise FitError(said)

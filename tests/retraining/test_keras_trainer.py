@@ -229,6 +229,31 @@ def test_afresh_keeps_what_is_not_trained(tmp_path: Path) -> None:
         assert np.array_equal(now, then)
 
 
+@pytest.mark.parametrize("afresh", [False, True], ids=["from its own weights", "afresh"])
+def test_a_normalisation_is_trained_behind_as_it_was_adapted(afresh: bool, tmp_path: Path) -> None:
+    """What the training sees of a network is what its file gives: a clone of the layer normalised by nothing, whatever
+    weights it had.
+    """
+    import keras
+
+    stretch = np.array([1.0, 1e3, 1.0, 1.0])
+    known = Examples(examples().rows * stretch, examples().labels)
+    held = Examples(examples(n=1000, seed=2).rows * stretch, examples(n=1000, seed=2).labels)
+    schema = schema_of()
+    schema = replace(
+        schema, columns=(schema.columns[0], replace(schema.columns[1], maximum=9_000), *schema.columns[2:])
+    )
+    adapted = keras.layers.Normalization()
+    adapted.adapt(known.rows)
+    network = network_of(adapted, dense(12, "relu"), dense(1, "sigmoid"))
+    trainer, _ = trainer_of(network, tmp_path, schema, afresh=afresh)
+    told: list[Epoch] = []
+    trained = trainer.train(Job(known, held, 0, report=told.append))
+    best = min(told, key=lambda epoch: epoch.validation_loss or np.inf)
+    assert accuracy(trained.model, held) == pytest.approx(best.validation_accuracy, abs=1e-3)
+    assert accuracy(trained.model, held) > 0.9
+
+
 def test_small_weights_on_large_inputs_survive(tmp_path: Path) -> None:
     """A column of tens of thousands, its standardisation folded into weights of 1e-5: the first steps must not wipe
     them out.

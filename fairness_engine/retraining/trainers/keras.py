@@ -246,6 +246,7 @@ class KerasTrainer:
         else:
             fresh.set_weights(self._network.get_weights())
             scaling.take(fresh)
+        _settle_normalisations(fresh)
         state = [variable.numpy() for variable in fresh.variables]
         if self._loop is None:
             self._loop = Loop(fresh, is_share=self._is_share)
@@ -352,6 +353,15 @@ def _keep_what_is_not_trained(before: Any, after: Any) -> None:
     for old, new in zip(_flat(before), _flat(after), strict=True):
         if old.weights and not old.trainable_variables:
             new.set_weights(old.get_weights())
+
+
+def _settle_normalisations(network: Any) -> None:
+    """A layer that normalises by what it was adapted to computes by constants, which no setting of weights renews."""
+    import keras
+
+    for layer in _flat(network):
+        if isinstance(layer, keras.layers.Normalization):
+            layer.finalize_state()
 
 
 def _keep_words(before: Any, after: Any) -> None:

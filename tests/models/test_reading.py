@@ -161,7 +161,7 @@ def test_a_model_that_guesses_is_not_confirmed(table: Table, schema: Schema, tmp
     of_others = replace(shuffled, labels=shuffled.labels[guess])
     reading = assess_reading(model, of_others, 1e6, np.random.default_rng(0))
     assert reading.state is State.UNCONFIRMED
-    assert "no better than guessing" in reading.advice[0]
+    assert "not clearly better than guessing" in reading.advice[0]
 
 
 def test_without_labels_nothing_is_plausible(table: Table, schema: Schema, tmp_path: Path) -> None:

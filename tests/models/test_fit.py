@@ -143,7 +143,7 @@ def test_the_card_says_whether_the_model_has_a_gradient():
             lambda rows: rows[:, 2] / 9,
             np.repeat(np.array([0, 1]), [400, 200]),
             {},
-            "no better than guessing",
+            "not clearly better than guessing",
         ),
         (
             lambda rows: share(rows) * 0.4,

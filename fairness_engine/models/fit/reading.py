@@ -199,8 +199,8 @@ class _Judge:
             advice.append(said)
         elif area < 0.5 + _NEAR_GUESSING * error:
             advice.append(
-                f"On these {len(self.rows):,} rows the model is not clearly better than guessing (AUC {area:.2f}): check "
-                "the order and the scaling of its inputs, the codes of categories and the label, or bring known "
+                f"On these {len(self.rows):,} rows the model is not clearly better than guessing (AUC {area:.2f}): "
+                "check the order and the scaling of its inputs, the codes of categories and the label, or bring known "
                 "answers."
             )
         elif reference is not None and area - 0.5 < _LEAST_OF_REFERENCE * (reference - 0.5):

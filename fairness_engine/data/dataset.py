@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
@@ -19,7 +20,7 @@ from fairness_engine.data.corrections import check_columns, replace_column
 from fairness_engine.data.csv.numbers import Texts
 from fairness_engine.data.encoding import MISSING, Tally, encode_column, has_number_codes, positions_of
 from fairness_engine.data.inference import codes_of, is_missing
-from fairness_engine.data.label import favourable_class, find_outcome, say_label, say_leaks
+from fairness_engine.data.label import favourable_class, find_outcome, plain_outcome, say_label, say_leaks
 from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.summary import GroupSizes, count_groups
@@ -280,15 +281,24 @@ def group_sizes(dataset: Dataset, protected: tuple[str, ...]) -> list[GroupSizes
 
 
 def fold_labels(table: Table, label: str) -> Table:
-    """The table with the full stop at the end of the label's cells removed, as in the test part of Adult.
+    """The table with outcomes that differ by a full stop or by capitals only written alike: without the full stop that
+    the test part of Adult has, and as most rows have it.
 
     Raises:
         DataError: the table has no such column.
     """
-    table.cells(label)
+    cells = table.cells(label)
+    texts = [str(text) for text in cells.texts]
+    counts: Counter[str] = Counter()
+    for text, count in zip(texts, cells.counts.tolist(), strict=True):
+        counts[text.removesuffix(".")] += count
+    commonest: dict[str, str] = {}
+    for text, _ in counts.most_common():
+        commonest.setdefault(plain_outcome(text), text)
+    folded = pa.array([*(commonest[plain_outcome(text)] for text in texts), None], type=pa.string())
+    rows = np.where(cells.index < 0, len(texts), cells.index)  # the last is the empty cell
     frame = table.frame.copy(deep=False)
-    texts = frame[label].astype(pd.StringDtype("pyarrow"))
-    frame[label] = texts.str.replace(r"\.$", "", regex=True)
+    frame[label] = pd.array(folded.take(pa.array(rows)), dtype=pd.StringDtype("pyarrow"))
     return replace(table, frame=frame, reasons=None, known=None, _cells={})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -83,15 +83,28 @@ def _plain(value: Value) -> str:
         return str(value).strip()
 
 
+def plain_outcome(text: str) -> str:
+    """An outcome without what files write now so, now so: capitals, and a full stop at the end."""
+    return text.removesuffix(".").casefold()
+
+
+def doubled_outcomes(outcomes: Iterable[str]) -> list[tuple[str, str]]:
+    """Outcomes that differ by a full stop or by capitals only, each with the first that is written otherwise."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(plain_outcome(each), each), each) for each in outcomes]
+    return [(one, other) for one, other in pairs if one != other]
+
+
 def say_label(outcome: Column, schema: Schema, labels: IntArray, favourable: int | None) -> list[str]:
     """What a reader should know about the label, one sentence each."""
     said = []
     codes = [str(code) for code in outcome.codes]
-    doubled = next((code for code in codes if f"{code}." in codes), None)
-    if doubled is not None:
+    doubled = doubled_outcomes(codes)
+    if doubled:
+        first, second = doubled[0]
         said.append(
-            f"Label '{outcome.name}' holds '{doubled}' and '{doubled}.', which differ by a full stop only. "
-            "Choose 'fold labels' to treat them as one."
+            f"Label '{outcome.name}' holds '{cut(first)}' and '{cut(second)}', which differ by a full stop or by "
+            "capitals only. Fold them on the Data page to treat them as one, or write them alike in the file."
         )
     if len(np.unique(labels)) == 1:
         only = outcome.labels[int(labels[0])]

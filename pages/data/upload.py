@@ -136,7 +136,9 @@ def offer_remedies(review: Review, table: Table, dataset: Dataset) -> None:
         data_files.change_schema(review, wider)
         redraw_columns()
         st.rerun()
-    if data_files.has_doubled_labels(dataset) and controls.button("Fold labels that differ by a full stop", key="fold"):
+    if data_files.has_doubled_labels(dataset) and controls.button(
+        "Fold labels that differ by a full stop or by capitals", key="fold"
+    ):
         with st.spinner("Writing the corrected file …"):
             data_files.fold_and_keep(review, table)
         redraw_columns()

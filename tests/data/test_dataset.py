@@ -216,12 +216,21 @@ def test_labels_with_a_full_stop_are_said_and_folded() -> None:
     text = "age,income\n" + "30,>50K\n31,>50K.\n32,<=50K\n33,<=50K.\n"
     table = read_table(text.encode(), "adult.csv")
     said = make_dataset(table, Schema((AGE,), label="income")).problems
-    assert "differ by a full stop only" in said[0]
+    assert "differ by a full stop or by capitals only" in said[0]
     folded = make_dataset(fold_labels(table, "income"), Schema((AGE,), label="income", favourable=">50K"))
     assert (folded.classes, folded.favourable_class, folded.problems) == (("<=50K", ">50K"), 1, ())
     assert table.frame["income"].tolist()[1] == ">50K."
     with pytest.raises(DataError, match="column 'zz'"):
         fold_labels(table, "zz")
+
+
+def test_labels_that_differ_by_capitals_are_written_as_most_rows_have_them() -> None:
+    table = read_table(b"age,out\n30,Yes\n31,yes\n32,no\n33,Yes.\n34,\n35,NO.\n36,no\n", "out.csv")
+    said = make_dataset(table, Schema((AGE,), label="out")).problems
+    assert any("'Yes' and 'Yes.', which differ" in sentence for sentence in said)
+    folded = fold_labels(table, "out")
+    assert folded.frame["out"].fillna("").tolist() == ["Yes", "Yes", "no", "Yes", "", "no", "no"]
+    assert make_dataset(folded, Schema((AGE,), label="out")).classes == ("Yes", "no")
 
 
 def test_an_input_that_tells_the_label_is_said() -> None:

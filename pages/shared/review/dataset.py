@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.data.label import favourable_class
-from fairness_engine.data.schema import Schema, Value
+from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, InputError, SchemaError
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from pages.shared.app import session
@@ -198,14 +198,17 @@ def schema_file(schema: Schema) -> str:
 
 
 def has_doubled_labels(dataset: Dataset) -> bool:
-    """Whether two outcomes differ by a full stop only, as in a well-known census file."""
-    return any(f"{name}." in dataset.classes for name in dataset.classes)
+    """Whether two outcomes differ by a full stop, as in a well-known census file, or by capitals only."""
+    from fairness_engine.data.label import doubled_outcomes
+
+    return bool(doubled_outcomes(dataset.classes))
 
 
 def fold_and_keep(review: Review, table: Table) -> Review:
-    """Store the table again without the full stops at the end of its outcomes, and use that."""
+    """Store the table again with outcomes that differ by full stops or capitals written alike, and use that."""
     from fairness_engine.data.corrections import change_label
     from fairness_engine.data.dataset import fold_labels
+    from fairness_engine.data.label import plain_outcome
     from fairness_engine.store.records import FileRole
 
     schema = review.schema
@@ -213,11 +216,11 @@ def fold_and_keep(review: Review, table: Table) -> Review:
         raise DataError("Folding labels needs a label column. Choose one in the table of columns.")
     folded = fold_labels(table, schema.label)
     content = folded.frame.to_csv(index=False).encode("utf-8")
-    corrected = replace(change_label(folded, schema, schema.label), favourable=_folded(schema.favourable))
+    by_plain = {plain_outcome(str(text)): str(text) for text in folded.cells(schema.label).texts}
+    favourable = schema.favourable
+    if isinstance(favourable, str):
+        favourable = by_plain.get(plain_outcome(favourable), favourable)
+    corrected = replace(change_label(folded, schema, schema.label), favourable=favourable)
     return keep_data(
         review, session.keep_file(content, f"folded {PurePath(table.name).stem}.csv", FileRole.DATA), corrected
     )
-
-
-def _folded(favourable: Value | None) -> Value | None:
-    return favourable.removesuffix(".") if isinstance(favourable, str) else favourable

@@ -131,10 +131,10 @@ class OnnxRuntime:
 
     def try_out(self, inputs: Any) -> None:
         """Find out from a few rows how many scores the model gives, of which kind, and whether it decides by them."""
-        self._tell_kind(self._evaluate(inputs))
+        scores = self._evaluate(inputs)
+        self._tell_kind(scores)
         decided = self._decided(inputs) if self._label and not self._is_label else None
-        if decided is not None:
-            self._follow(decided, self._evaluate(inputs))
+        if decided is not None and self._follow(decided, scores):
             self._tell_kind(self._evaluate(inputs))
 
     def _tell_kind(self, scores: FloatArray) -> None:
@@ -155,27 +155,32 @@ class OnnxRuntime:
             self._scores = beside
             self._is_label = False
 
-    def _follow(self, decided: FloatArray, scores: FloatArray) -> None:
-        """Turn the scores round where of two the smaller decides; where neither does, ask for the decisions alone."""
+    def _follow(self, decided: FloatArray, scores: FloatArray) -> bool:
+        """Turn the scores round where of two the smaller decides; where neither does, ask for the decisions alone.
+
+        Returns:
+            whether something changed.
+        """
         sides = scores if scores.shape[1] > 1 else np.hstack([2 * self.output.middle - scores, scores])
         places = decided[:, 0].astype(np.int64) if decided.shape[1] == 1 else decided.argmax(axis=1)
         if places.max(initial=0) >= sides.shape[1]:
-            return
+            return False
         own = sides[np.arange(len(sides)), places]
         is_largest = sides.max(axis=1) - own <= _TIE
         if is_largest.all() and not self._decides_apart:
-            return
+            return False
         is_smallest = own - sides.min(axis=1) <= _TIE
         are_both = len(np.unique(places[~is_largest])) == 2
         if is_smallest.all() and are_both and not self._decides_apart and scores.shape[1] == 2:
             self._is_turned = not self._is_turned
-            return
+            return True
         self._scores = [self._label]
         self._is_label = True
         self.notes = (
             "The model does not decide by the larger of its scores, so it is asked for its decisions alone, without "
             "scores.",
         )
+        return True
 
     def _evaluate(self, inputs: Any) -> FloatArray:
         n = len(inputs)

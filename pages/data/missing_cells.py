@@ -41,8 +41,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     title = "Treat as missing" + (f": {wording.counted(len(proposed), 'spelling')} to decide" if proposed else "")
     with st.expander(title, expanded=bool(proposed), key="missing_cells"):
         st.caption(
-            "What is ticked is missing: no category and no number. Empty cells are, unless a column of categories "
-            "takes them as one more. Words such as “unknown”, and numbers such as 999 that stand apart from the "
+            "What is ticked is missing: no category and no number. Empty cells of a column of texts become one more "
+            "category when you untick them. Words such as “unknown”, and numbers such as 999 that stand apart from the "
             "others, are values until you tick them."
         )
         lines = [(name, list(spellings)) for name, spellings in groupby(found, key=lambda each: each.column)]

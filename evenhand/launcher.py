@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import errno
 import importlib
+import logging
 import os
 import socket
 import sys
@@ -235,6 +236,8 @@ def serve(port: int, host: str = ADDRESS, name: str | None = None) -> None:
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(APP))
     threading.Thread(target=preload, daemon=True).start()
+    # Who stops it twice cuts off what it was at: no error, which it would print with a traceback.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     raise_interrupts_once(_answers.is_set)  # the server takes them itself as long as it is up, and hands them on
     try:
         UvicornRunner(App(script, middleware=[Middleware(Gate, limits=limits())])).run()

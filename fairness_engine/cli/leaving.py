@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -66,13 +67,15 @@ def raise_interrupts() -> None:
 
 
 def raise_interrupts_once(is_up: Callable[[], bool]) -> None:
-    """Have interrupts raised when something is up that is to be tidied up; until then, and when it no longer is, they
-    end the process at once.
+    """Have an interrupt raised when something is up that is to be tidied up; until then, when it no longer is, and from
+    the second on, they end the process at once.
     """
+    is_raised = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if not is_up():
+        if is_raised.is_set() or not is_up():
             _leave_cancelled(number, frame)
+        is_raised.set()
         signal.default_int_handler(number, frame)
 
     _set_interrupts(_leave_cancelled, interrupt)

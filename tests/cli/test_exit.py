@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,20 @@ def test_an_interrupt_closes_an_open_app_as_it_says(tmp_path: Path) -> None:
         app.send_signal(signal.SIGINT)
         rest, errors = app.communicate(timeout=120)
     assert (app.returncode, rest, errors) == (0, "Evenhand is closed.\n", "")
+
+
+def test_interrupts_that_are_repeated_close_an_open_app_without_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "evenhand", "app", "--no-browser", "--workspace", str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as app:
+        assert app.stdout is not None, "it is a pipe"
+        assert "stop it with Ctrl-C" in app.stdout.readline()
+        while app.poll() is None:
+            app.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        rest, errors = app.communicate(timeout=120)
+    assert (set(rest.splitlines()) - {"Evenhand is closed."}, errors) == (set(), "")
 
 
 def test_the_app_and_whoever_calls_from_python_end_as_they_like(tmp_path: Path) -> None:

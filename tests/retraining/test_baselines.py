@@ -22,6 +22,7 @@ from fairness_engine.models.encoders.encoders import LabelsEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.sklearn.files import TRUSTED_TYPES
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.evaluation.verdict import in_points
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.strategies.reweighing import reweighing
 from fairness_engine.retraining.subject import RetrainingTask
@@ -110,6 +111,9 @@ def test_more_than_two_outcomes_are_refused_in_a_sentence(tmp_path: Path, strate
 def test_a_reduction_is_a_vote_in_a_file(tree: RetrainingTask, tmp_path: Path) -> None:
     found = retrain(tree, _settings("reduction"))
     assert _parity(found, "after") < _parity(found, "before") / 2
+    first = found.rounds[0]
+    assert f"as they vote, {in_points(first['facts']['gap'])} on the training rows" in first["title"]
+    assert 0 <= first["facts"]["gap"] < 0.2
     (tmp_path / "vote.skops").write_bytes(found.file)
     vote = skops.io.load(tmp_path / "vote.skops", trusted=list(TRUSTED_TYPES))
     assert isinstance(vote, VotingClassifier)
@@ -119,6 +123,25 @@ def test_a_reduction_is_a_vote_in_a_file(tree: RetrainingTask, tmp_path: Path) -
     expected = [np.bincount(column, weights=vote.weights, minlength=2).argmax() for column in votes.T]
     assert np.array_equal(model.decide(model.scores(rows)), expected)
     assert np.array_equal(vote.predict(rows), vote.classes_[expected])
+
+
+def test_members_vote_by_decisions_or_probabilities_whichever_keeps_groups_closer(tmp_path: Path) -> None:
+    """Of two members a vote of decisions is the heavier one's alone."""
+    subject = _of(tmp_path, LogisticRegression(max_iter=300))
+    found = retrain(subject, _settings("reduction"))
+    (tmp_path / "vote.skops").write_bytes(found.file)
+    vote = skops.io.load(tmp_path / "vote.skops", trusted=list(TRUSTED_TYPES))
+    rows = subject.dataset.rows
+    inputs = subject.model.encoder.encode(rows)
+    column = subject.dataset.schema.index("sex")
+    gaps = {}
+    for voting in (vote.voting, "hard", "soft"):
+        vote.voting = voting
+        is_second = vote.predict(inputs) == vote.classes_[1]
+        gaps[voting] = max(abs(is_second[rows[:, column] == value].mean() - is_second.mean()) for value in (0, 1))
+    chosen = next(iter(gaps))
+    assert gaps[chosen] == pytest.approx(found.rounds[-1]["facts"]["gap"], abs=0.02), "told of the training rows"
+    assert gaps[chosen] <= min(gaps.values()) + 0.02
 
 
 def test_an_estimator_without_weights_is_replaced_and_the_round_says_so(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.errors import ModelError
 from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, large_groups
+from fairness_engine.retraining.evaluation.verdict import in_points
 from fairness_engine.retraining.settings import Surrogate
 from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, need_two_outcomes
 from fairness_engine.retraining.trainers.factory import make_surrogate
@@ -35,8 +37,9 @@ def rounds(context: RoundContext) -> Rounds:
     columns: the round says so.
 
     Reference: Agarwal et al. (2018), as fairlearn has it, with demographic parity. Departure: its randomised decision
-        is replaced by the
-    vote of all members by their weights, since a person's decision must not be drawn.
+    is replaced by a vote of all members by their weights, since a person's decision must not be drawn: of their
+    decisions or of their probabilities, whichever keeps groups closer together. What holds of the drawn decision need
+    not hold of the vote; the round says what does.
 
     Raises:
         SettingError: more than two outcomes.
@@ -54,13 +57,14 @@ def rounds(context: RoundContext) -> Rounds:
     )
     trainer, kind = _trainer(context, binding)
     for slack in _SLACKS[: context.settings.max_rounds]:
-        within = f"selection rates within {100 * slack:g} points"
+        within = f"selection rates within {in_points(slack)} of everybody's"
         context.say(f"training a set of models, {within}")
         seed = int(context.rng.integers(2**32))
         members = Members(trainer, binding, training.rows, context.clock, seed)
-        trained, n = _vote(members, binding, members.targets(training.labels), number, slack)
-        facts = {"n_members": n, "n_groups": len(known), "slack": slack}
-        standing = yield Proposal(f"a vote of {n} models ({kind}), {within}", made=trained, facts=facts)
+        trained, n, gap = _vote(members, binding, members.targets(training.labels), number, slack)
+        facts = {"n_members": n, "n_groups": len(known), "slack": slack, "gap": gap}
+        title = f"a vote of {n} models ({kind}) for {within}; as they vote, {in_points(gap)} on the training rows"
+        standing = yield Proposal(title, made=trained, facts=facts)
         if standing.is_within:
             return
 
@@ -78,8 +82,8 @@ def _trainer(context: RoundContext, binding: Binding) -> tuple[EstimatorTrainer,
 
 def _vote(
     members: Members, binding: Binding, targets: IntArray, number: IntArray, slack: float
-) -> tuple[TrainedEstimator, int]:
-    """The set for one allowance, and how many members have a say.
+) -> tuple[TrainedEstimator, int, float]:
+    """The set for one allowance, how many members have a say, and how far a group's rate is from everybody's at most.
 
     Raises:
         SearchStopped: cancelled.
@@ -104,8 +108,22 @@ def _vote(
     weights = gradient.weights_
     chosen = [i for i in weights.index if weights[i] > _LEAST_WEIGHT]
     fitted = [_fitted(gradient.predictors_[i]) for i in chosen]
-    vote = joined(members, fitted, [float(weights[i]) for i in chosen])
-    return TrainedEstimator(vote, binding), len(fitted)
+    shares = [float(weights[i]) for i in chosen]
+    votes = [joined(members, fitted, shares, voting) for voting in ("hard", "soft")]
+    gaps = [_gap(vote, members, number) for vote in votes if _can_vote(vote)]
+    least = int(np.argmin(gaps))
+    return TrainedEstimator(votes[least], binding), len(fitted), gaps[least]
+
+
+def _can_vote(vote: Any) -> bool:
+    return vote.voting == "hard" or all(hasattr(member, "predict_proba") for member in vote.estimators_)
+
+
+def _gap(vote: Any, members: Members, number: IntArray) -> float:
+    """How far the selection rate of a group is from that of all rows, at most."""
+    is_second = np.asarray(vote.predict(members.inputs) == vote.classes_[1], dtype=np.float64)
+    rates = np.bincount(number, is_second) / np.maximum(np.bincount(number), 1)
+    return float(np.abs(rates - is_second.mean())[np.unique(number)].max())
 
 
 def _fitted(predictor: object) -> object:

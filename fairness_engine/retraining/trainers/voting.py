@@ -91,13 +91,14 @@ class Member:
         return self.estimator.predict(self._members.take(positions))
 
 
-def joined(members: Members, fitted: list[Any], weights: list[float]) -> Any:
+def joined(members: Members, fitted: list[Any], weights: list[float], voting: str) -> Any:
     """One fitted ``VotingClassifier`` of fitted members.
 
     Args:
         members: says what the classes are called.
         fitted: estimators whose classes are places, as ``Member.fit`` trains them; of a constant the place itself.
         weights: of their votes.
+        voting: of decisions (``hard``) or of probabilities (``soft``).
     """
     from sklearn.ensemble import VotingClassifier
     from sklearn.preprocessing import LabelEncoder
@@ -105,7 +106,7 @@ def joined(members: Members, fitted: list[Any], weights: list[float]) -> Any:
 
     all_fitted = [_constant(members, one) if isinstance(one, int) else one for one in fitted]
     names = [f"member_{i}" for i in range(len(all_fitted))]
-    vote = VotingClassifier(list(zip(names, all_fitted, strict=True)), voting="hard", weights=weights)
+    vote = VotingClassifier(list(zip(names, all_fitted, strict=True)), voting=voting, weights=weights)
     vote.estimators_ = all_fitted
     vote.named_estimators_ = Bunch(**dict(zip(names, all_fitted, strict=True)))
     vote.le_ = LabelEncoder().fit(members.classes)

@@ -34,10 +34,12 @@ from fairness_engine.retraining.evaluation.summary import (
     ChosenModel,
     RunLog,
     aim_note,
+    incomplete_note,
     none_found,
     nothing_to_mitigate,
     opinion_of,
     summary,
+    threshold_note,
     unseen_note,
     unwritten_notes,
     vetoed_note,
@@ -133,7 +135,12 @@ class Resources:
 
     def notes_on(self, model: Model, changed: Changes) -> list[str]:
         """What a reader of the new model's figures should know."""
-        notes = (aim_note(self.settings, changed), unseen_note(model, self._subject))
+        notes = (
+            aim_note(self.settings, changed),
+            unseen_note(model, self._subject),
+            threshold_note(model),
+            incomplete_note(model, self._subject),
+        )
         return [text for text in notes if text]
 
     def _context(self) -> RoundContext:

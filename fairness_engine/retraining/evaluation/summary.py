@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fairness_engine.models.encoders.linked import spelling_of
+from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.split import Split
-from fairness_engine.retraining.evaluation.verdict import Opinion, Words, compare, compare_rule_set, in_points, points
+from fairness_engine.retraining.evaluation.verdict import (
+    Opinion,
+    Words,
+    compare,
+    compare_rule_set,
+    in_points,
+    percent,
+    points,
+)
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.results import Changes, Measured, Retrained, Round, Verdict, WorstRuleSet
 from fairness_engine.retraining.session import RoundsLog
@@ -210,6 +221,47 @@ def unseen_note(model: Model, subject: RetrainingTask) -> str:
     if not replace(subject, model=model).ignores_protected:
         return ""
     return "The new model decides without the protected attributes: that holds for everybody, not only for those drawn."
+
+
+def threshold_note(model: Model) -> str:
+    """That the new model's file by itself decides elsewhere; empty where it does not."""
+    if math.isclose(model.threshold, model.threshold_of_file):
+        return ""
+    return (
+        f"Everything is decided at a score of {model.threshold:g}, as was set. The file of the new model by itself "
+        f"decides at {model.threshold_of_file:g}: whoever uses it must be told."
+    )
+
+
+def incomplete_note(model: Model, subject: RetrainingTask) -> str:
+    """What rows with missing cells have to do with the new model, which has learned of none; empty where there are
+    none, or the original takes none.
+    """
+    more = subject.dataset.incomplete
+    if more is None or subject.model.incomplete is None or spelling_of(subject.model) is not None:
+        return ""
+    scores = incomplete_scores(subject.model, more.rows)
+    is_told = is_answered(scores)
+    if not is_told.any():
+        return ""
+    said = (
+        f"{len(more):,} rows with a missing cell, which the original takes, trained nothing and are in none of these "
+        "figures."
+    )
+    new = incomplete_scores(model, more.rows)
+    is_lost = is_told & ~is_answered(new)
+    if is_lost.any():
+        return (
+            f"{said} The new model refuses {int(is_lost.sum()):,} of them: complete the cells, or make them values of "
+            "their own, and train again."
+        )
+    if more.labels is None:
+        return said
+    before, after = (
+        float((one.decide(answers[is_told]) == more.labels[is_told]).mean())
+        for one, answers in ((subject.model, scores), (model, new))
+    )
+    return f"{said} On these the original is right in {percent(before)}, the new model in {percent(after)}."
 
 
 def unwritten_notes(log: RoundsLog) -> list[str]:

@@ -46,6 +46,7 @@ class Binding:
 
     def of_fitted(self, estimator: Any) -> Model:
         """A fitted estimator as a model of the data, as ``open`` binds it."""
+        from fairness_engine.models.fit.incomplete import checked_predictor
         from fairness_engine.models.formats import FileFormat
         from fairness_engine.models.open import bind
         from fairness_engine.models.sklearn.binding import bind_classifier
@@ -62,6 +63,7 @@ class Binding:
             own_threshold=read.threshold,
             file_format=FileFormat.SKOPS,
             notes=read.notes,
+            incomplete=checked_predictor(read.asked, read.predictor, read.encoder, self.schema),
         )
         return linked(bound, self.spelling)
 

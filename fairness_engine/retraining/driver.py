@@ -25,7 +25,13 @@ from fairness_engine.models.model import Model
 from fairness_engine.retraining.cases import CaseFinder, NoCases
 from fairness_engine.retraining.evaluation.changes import changes
 from fairness_engine.retraining.evaluation.control import MAX_SECONDS as CONTROL_SECONDS
-from fairness_engine.retraining.evaluation.control import TITLE, compare_with_control, control_text, gain_text
+from fairness_engine.retraining.evaluation.control import (
+    TITLE,
+    compare_with_control,
+    control_text,
+    gain_text,
+    no_control_text,
+)
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
 from fairness_engine.retraining.evaluation.model_card import model_card
 from fairness_engine.retraining.evaluation.selection import ModelSelector
@@ -327,8 +333,12 @@ class _Retraining:
         desk.refer_to(standing, judge.reference, settings.tolerance)
         yield desk.training()
         yield from self._rounds(judge)
-        if self._control is None and desk.quickest < min(CONTROL_SECONDS, desk.clock.seconds_left):
+        if self._control is not None:
+            return
+        if desk.quickest < min(CONTROL_SECONDS, desk.clock.seconds_left):
             yield from self._train_control(judge)
+        elif math.isfinite(desk.quickest):
+            story.notes.append(no_control_text(desk.clock.seconds_left))
 
     def _count_from_control(self, judge: ModelSelector) -> Iterator[Event]:
         """Train the control, and let the tolerance count from it, on the rows that choose and on the test rows."""

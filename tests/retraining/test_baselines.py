@@ -148,6 +148,7 @@ def test_an_estimator_without_weights_is_replaced_and_the_round_says_so(tmp_path
     subject = _of(tmp_path, LinearDiscriminantAnalysis())
     found = retrain(subject, _settings("reduction"))
     assert "logistic regressions instead of the model's own kind" in found.rounds[0]["title"]
+    assert f"Made: {found.rounds[0]['title']}" in found.result("card")["text"]
     assert found.result("after")["uniform"]["n"] == 1_000
     assert _model(found, subject).classes == subject.dataset.classes
 

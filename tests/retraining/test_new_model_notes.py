@@ -22,6 +22,7 @@ from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.table import read_table
 from fairness_engine.models.sklearn.files import TRUSTED_TYPES
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining import driver
 from fairness_engine.retraining.settings import RetrainSettings
 from retraining_cases import Retrained, retrain, subject_of
 
@@ -89,3 +90,12 @@ def test_a_threshold_that_the_file_does_not_have_is_said(people: pd.DataFrame, t
     assert not any(
         "by itself decides" in note for note in retrained(people, tmp_path, "ignore").result("retrained")["notes"]
     )
+
+
+def test_that_no_control_was_trained_is_said(
+    people: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "CONTROL_SECONDS", 0.0)
+    found = retrained(people, tmp_path, "ignore")
+    assert not found.result("retrained")["has_control"]
+    assert any(note.startswith("No control was trained") for note in found.result("retrained")["notes"])

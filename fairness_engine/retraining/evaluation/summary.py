@@ -149,9 +149,14 @@ def summary(
         facts: further fields, of the cases, the draws and the control.
     """
     kept = story.kept
+    kind = subject.trainer.kind
+    if settings.strategy is Strategy.THRESHOLD:
+        kind = _AS_IT_IS
+    elif settings.strategy is Strategy.REDUCTION and kept is not None:
+        kind = story.log.rows[kept.round - 1].title
     return Retrained(
         strategy=settings.strategy,
-        kind=_AS_IT_IS if settings.strategy is Strategy.THRESHOLD else subject.trainer.kind,
+        kind=kind,
         n_rounds=len(story.log.proposed),
         n_train=len(parts.train),
         n_validation=len(parts.validation),

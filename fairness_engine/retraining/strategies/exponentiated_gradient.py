@@ -77,7 +77,9 @@ def _trainer(context: RoundContext, binding: Binding) -> tuple[EstimatorTrainer,
     linear = make_surrogate(context.model, binding, replace(context.settings, surrogate=Surrogate.LINEAR))
     assert isinstance(linear, EstimatorTrainer), "a surrogate of scikit-learn"
     why = "it is a network" if not isinstance(own, EstimatorTrainer) else "it takes no weights"
-    return linear, f"logistic regressions instead of the model's own kind, since {why}"
+    return linear, (
+        f"logistic regressions instead of the model's own kind, since {why}; on one-hot columns in the schema's order"
+    )
 
 
 def _vote(

@@ -589,10 +589,8 @@ class _Judge:
         chosen = np.flatnonzero(is_there)[is_told]
         if not len(chosen):
             return agreed
-        given = as_scores(answers.scores, self.model.predictor.output)[
-            chosen
-        ]  # all of them say whether they are logits
-        compared = Compared(self.model, scores[is_told], given, answers.classes[chosen], answers.tolerance)
+        given = as_scores(answers.scores, self.model.predictor.output)  # by all of them: whether they are logits
+        compared = Compared(self.model, scores[is_told], given[chosen], answers.classes[chosen], answers.tolerance)
         facts: dict[str, Any] = {
             "n_compared": (agreed.n_compared or 0) + len(chosen),
             "max_difference": max(

@@ -20,6 +20,7 @@ _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FA
 """What pandas takes for truth values."""
 _READ_AS_MISSING = ("", "None", "NaN", "nan", "null", "NULL", "NA", "N/A", "n/a", "#N/A", "<NA>", "-nan", "-NaN")
 """What pandas reads as a missing cell of a file."""
+_NEARLY = 1e-6
 _OF_ITS_OWN = ("KBinsDiscretizer",)
 """What encodes values of its own making: its encoder knows numbers of bins, and none of the column's."""
 _OTHER_COLUMNS = ("ColumnTransformer", "FeatureUnion")
@@ -49,22 +50,29 @@ def unknown_numbers(column: Column, known: Sequence[Any] | None) -> str:
     """Which numbers of a column's range are none of the categories that a model was trained on, in words; empty where
     all are, of a column of categories, and where the model does not say.
     """
-    if known is None or column.minimum is None or column.maximum is None:
+    if known is None or column.kind not in (Kind.INTEGER, Kind.REAL):
         return ""
-    low, high = column.minimum, column.maximum
-    own = {normal(value) for value in known}
-    if column.kind is Kind.REAL:
-        return f"all but {len(own):,} of those in its range, for example {number_text((low + high) / 2 + 1e-3)}"
-    there = sum(low <= float(number) <= high for number in own if _is_whole(number))
-    n_unknown = int(high) - int(low) + 1 - there
-    if column.kind is not Kind.INTEGER or not n_unknown:
+    own = {value for each in known if (value := _number(each)) is not None and column.low <= value <= column.high}
+    step = 1.0 if column.kind is Kind.INTEGER else column.step
+    if step is None or column.n_values is None:
+        example = (column.low + column.high) / 2 + 1e-3
+        return f"all but {len(own):,} of those in its range, for example {number_text(example)}"
+    places = {round((value - column.low) / step) for value in own if _is_whole((value - column.low) / step)}
+    if len(places) >= column.n_values:
         return ""
-    example = next(number for number in range(int(low), int(high) + 1) if str(number) not in own)
-    return f"{n_unknown} of those in its range, for example {example}"
+    example = column.low + step * next(place for place in range(column.n_values) if place not in places)
+    return f"{column.n_values - len(places):,} of those in its range, for example {number_text(example)}"
 
 
-def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdecimal()
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) < _NEARLY
 
 
 def dropped_columns(estimator: Any) -> list[str]:

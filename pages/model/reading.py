@@ -54,6 +54,8 @@ def show_verdict(review: Review, reading: Reading) -> None:
     sentence = f"**Reading {wording.markdown(reading.in_words())}.** {wording.markdown(_facts(reading))}"
     if reading.state is State.CONFIRMED:
         st.success(sentence, icon=":material/verified:")
+        for advice in reading.advice:
+            st.warning(wording.markdown(wording.spaced(advice)), icon=":material/warning:")
     elif reading.state is State.PLAUSIBLE:
         st.info(f"{sentence} Known answers would confirm it.", icon=":material/rule:")
     else:

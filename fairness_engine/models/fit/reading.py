@@ -579,7 +579,9 @@ class _Judge:
         return Reading(State.REFUSED, **facts, better=better, advice=(f"{said}.",))
 
     def _on_incomplete(self, agreed: Reading, answers: KnownAnswers) -> Reading:
-        """What known answers for rows with missing cells add to those for complete rows, which all agree."""
+        """What known answers for rows with missing cells add to those for complete rows, which all agree. Searches and
+        proofs are of complete rows: the others are no reason to doubt these, but for a word.
+        """
         more = self.dataset.incomplete
         if more is None or self.model.of_incomplete is None:
             return agreed
@@ -591,24 +593,19 @@ class _Judge:
             return agreed
         given = as_scores(answers.scores, self.model.predictor.output)  # by all of them: whether they are logits
         compared = Compared(self.model, scores[is_told], given[chosen], answers.classes[chosen], answers.tolerance)
-        facts: dict[str, Any] = {
-            "n_compared": (agreed.n_compared or 0) + len(chosen),
-            "max_difference": max(
-                (each for each in (agreed.max_difference, compared.max_difference) if each is not None), default=None
-            ),
-        }
         if compared.is_same:
-            return replace(agreed, **facts)
+            known = [each for each in (agreed.max_difference, compared.max_difference) if each is not None]
+            n_compared = (agreed.n_compared or 0) + len(chosen)
+            return replace(agreed, n_compared=n_compared, max_difference=max(known, default=None))
         first = int(np.argmax(compared.differs))
-        facts |= {"row": int(answers.rows[chosen[first]]) + 1, **compared.at(first)}
+        there, here = (_shown(answer) for answer in compared.at(first).values())
         said = (
-            f"The known answers agree where rows are complete, but not where cells are missing: in row {facts['row']} "
-            f"the model answered {_shown(facts['given'])} in its own environment and {_shown(facts['got'])} here, "
-            f"{int(compared.differs.sum()):,} of {len(chosen):,} such answers differ. Complete these cells, or say "
-            f"what is a value after all ({WHERE_SAID})."
+            "The known answers agree where rows are complete, but not where cells are missing: in row "
+            f"{answers.rows[chosen[first]] + 1} the model answered {there} in its own environment and {here} here, "
+            f"{int(compared.differs.sum()):,} of {len(chosen):,} such answers differ. Figures of groups count these "
+            f"rows: complete the cells, or say what is a value after all ({WHERE_SAID})."
         )
-        state = State.REFUSED if agreed.state is State.REFUSED else State.UNCONFIRMED
-        return replace(agreed, state=state, advice=(*agreed.advice, said), **facts)
+        return replace(agreed, advice=(*agreed.advice, said))
 
     def _side(self, scores: FloatArray) -> int:
         """1 where the labels show that scores are those of class 1, -1 of the other, 0 where they do not tell."""

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -122,25 +124,26 @@ def test_a_closed_standard_error_loses_what_is_said_there_and_no_more(tmp_path: 
     assert (done.returncode, json.loads(done.stdout)["rows"]) == (0, 5000)
 
 
-def test_an_interrupt_closes_an_open_app_as_it_says(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "evenhand", "app", "--no-browser", "--workspace", str(tmp_path)]
+@contextmanager
+def open_app(workspace: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "evenhand", "app", "--no-browser", "--workspace", str(workspace)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as app:
         assert app.stdout is not None, "it is a pipe"
         assert "stop it with Ctrl-C" in app.stdout.readline()
+        yield app
+
+
+def test_an_interrupt_closes_an_open_app_as_it_says(tmp_path: Path) -> None:
+    with open_app(tmp_path) as app:
         app.send_signal(signal.SIGINT)
         rest, errors = app.communicate(timeout=120)
     assert (app.returncode, rest, errors) == (0, "Evenhand is closed.\n", "")
 
 
 def test_interrupts_that_are_repeated_close_an_open_app_without_a_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "evenhand", "app", "--no-browser", "--workspace", str(tmp_path)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as app:
-        assert app.stdout is not None, "it is a pipe"
-        assert "stop it with Ctrl-C" in app.stdout.readline()
+    with open_app(tmp_path) as app:
         while app.poll() is None:
             app.send_signal(signal.SIGINT)
             time.sleep(0.02)

@@ -30,8 +30,14 @@ JOBS = {"?": 0.0, "clerk": -2.0, "nurse": 2.5, "judge": 3.0, "baker": -2.5, "adv
 HOMES = {"rent": -1.5, "own": 2.0, "?": 0.0, "free": 1.0}
 
 Numbering = Callable[[pd.Series], pd.Series]
-BY_NAME: Numbering = lambda cells: cells.astype("category").cat.codes  # noqa: E731
-BY_APPEARANCE: Numbering = lambda cells: pd.Series(pd.factorize(cells)[0])  # noqa: E731
+
+
+def by_name(cells: pd.Series) -> pd.Series:
+    return cells.astype("category").cat.codes
+
+
+def by_appearance(cells: pd.Series) -> pd.Series:
+    return pd.Series(pd.factorize(cells)[0])
 
 
 def own_numbers(cells: pd.Series) -> pd.Series:
@@ -79,7 +85,7 @@ def with_better(schema: Schema, reading: Reading) -> Schema:
     return replace(schema, layout=layout, model_input=ModelInput(reading.better["model_input"]))
 
 
-@pytest.mark.parametrize("numbering", [BY_NAME, BY_APPEARANCE], ids=["by name", "by appearance"])
+@pytest.mark.parametrize("numbering", [by_name, by_appearance], ids=["by name", "by appearance"])
 @pytest.mark.parametrize("is_scaled", [False, True], ids=["plain", "scaled"])
 def test_a_missing_cell_that_had_a_number_is_found_by_the_labels(
     people: pd.DataFrame, table: Table, schema: Schema, numbering: Numbering, is_scaled: bool, tmp_path: Path
@@ -129,7 +135,7 @@ def test_numbers_that_follow_from_the_data_are_a_guess_until_somebody_says_them(
     people: pd.DataFrame, table: Table, schema: Schema, tmp_path: Path
 ) -> None:
     estimator = RandomForestClassifier(20, random_state=1)
-    estimator.fit(inputs_of(people, BY_APPEARANCE), people["granted"] == "yes")
+    estimator.fit(inputs_of(people, by_appearance), people["granted"] == "yes")
     path = tmp_path / "model.skops"
     skops.io.dump(estimator, path)
     model, dataset = opened(path, table, schema)

@@ -82,7 +82,7 @@ def gain_text(control: Examined, after: Examined, words: Words) -> str:
 
 def no_control_text(seconds_left: float) -> str:
     """Why no control was trained, with what to do."""
-    why = "the time was over" if seconds_left < MAX_SECONDS else f"a round took more than {MAX_SECONDS:g} s"
+    why = "the time was over" if seconds_left < MAX_SECONDS else f"the quickest round took more than {MAX_SECONDS:g} s"
     return (
         f"No control was trained beside it, since {why}: let the tolerance count from the control to have one whatever "
         "it takes."

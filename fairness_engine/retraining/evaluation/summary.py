@@ -250,8 +250,8 @@ def incomplete_note(model: Model, subject: RetrainingTask) -> str:
     if not is_told.any():
         return ""
     said = (
-        f"{len(more):,} rows with a missing cell, which the original takes, trained nothing and are in none of these "
-        "figures."
+        f"{int(is_told.sum()):,} rows with a missing cell, which the original takes, trained nothing and are in none "
+        "of these figures."
     )
     new = incomplete_scores(model, more.rows)
     is_lost = is_told & ~is_answered(new)

@@ -51,7 +51,7 @@ from fairness_engine.retraining.evaluation.summary import (
     vetoed_note,
     without_model,
 )
-from fairness_engine.retraining.evaluation.verdict import Opinion, Words
+from fairness_engine.retraining.evaluation.verdict import Opinion, Words, where_all_alike
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups, WorstGroups
 from fairness_engine.retraining.labellers import Labeller, MajorityOfVariants
 from fairness_engine.retraining.registry import objective_of, rounds_of
@@ -429,6 +429,8 @@ class _Retraining:
         story = self._story
         facts = {**self._cases.facts, "n_draws": self._shop.n_draws, "seed": self._shop.seed}
         facts |= {"has_control": self._control is not None, "is_inflated": False, "has_after": after is not None}
+        if after is not None:
+            opinion = where_all_alike(opinion, before, after, self._subject.model.classes)
         if self._control is not None:
             comparison = compare_with_control(self._subject, self._parts, before, self._control)
             facts["is_inflated"] = comparison.is_inflated

@@ -15,7 +15,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
@@ -99,3 +100,28 @@ def test_that_no_control_was_trained_is_said(
     found = retrained(people, tmp_path, "ignore")
     assert not found.result("retrained")["has_control"]
     assert any(note.startswith("No control was trained") for note in found.result("retrained")["notes"])
+
+
+def test_a_new_model_that_tells_nobody_apart_is_no_improvement(tmp_path: Path) -> None:
+    """A tree found a few of a rare outcome by their sex; labels that are alike make the new one refuse everybody."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 1_500), "points": rng.integers(0, 20, 1_500)})
+    people["age"] = rng.integers(20, 60, 1_500)
+    is_hired = (people.sex == "m") & (people.points == 7) & (rng.random(1_500) < 0.6)
+    people["hired"] = np.where(is_hired, "yes", "no")
+    inputs = people[["sex", "points", "age"]]
+    codes = make_column_transformer((OrdinalEncoder(), ["sex"]), remainder="passthrough")
+    tree = make_pipeline(codes, DecisionTreeClassifier(max_depth=4, random_state=0))
+    skops.io.dump(tree.fit(inputs, people["hired"]), tmp_path / "m.skops")
+    table = read_table(people.to_csv(index=False).encode(), "people.csv")
+    dataset = make_dataset(table, infer_schema(table).with_protected(("sex",)))
+    settings = RetrainSettings.from_json({"n_draws": 1_000, "strategy": "variants", "tolerance": 0.3})
+    found = retrain(subject_of(tmp_path / "m.skops", dataset, Scope(("sex",))), settings)
+    (tmp_path / "new.skops").write_bytes(found.file)
+    new = skops.io.load(tmp_path / "new.skops", trusted=list(TRUSTED_TYPES))
+    assert set(new.predict(inputs)) == {"no"}
+    before, after = (found.result(name)["uniform"] for name in ("before", "after"))
+    assert before["low"] > after["high"]  # it fell, for certain
+    told = found.result("retrained")
+    assert told["verdict"] == "no improvement"
+    assert told["why"].startswith(f"The new model decides every one of the {told['n_test']} test rows as 'no': a share")

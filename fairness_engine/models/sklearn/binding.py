@@ -39,7 +39,7 @@ from fairness_engine.models.sklearn.estimator import (
     scalings,
     takes_frame,
 )
-from fairness_engine.models.sklearn.native_parts import damage_told, inner_parts
+from fairness_engine.models.sklearn.native_parts import all_parts, damage_told
 from fairness_engine.models.sklearn.own_threshold import own_threshold
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import Transformed
@@ -74,18 +74,12 @@ def _takes_floats(estimator: Any) -> bool:
     """Whether an imputer at any depth refuses whole numbers: pandas had read a column with missing cells as floats, and
     what is filled in is one.
     """
-    waiting = [estimator]
-    seen: set[int] = set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        is_constant = type(part).__name__ == "SimpleImputer" and part.strategy == "constant"
-        if is_constant and np.dtype(getattr(part, "_fit_dtype", object)).kind == "f":
-            return True
-        waiting.extend(inner_parts(part))
-    return False
+    return any(
+        type(part).__name__ == "SimpleImputer"
+        and part.strategy == "constant"
+        and np.dtype(getattr(part, "_fit_dtype", object)).kind == "f"
+        for part in all_parts(estimator)
+    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.tabulated import Scaling
 from fairness_engine.models.model import Output, Predictor
 from fairness_engine.models.sklearn.bending import SCALERS
-from fairness_engine.models.sklearn.native_parts import check_native_parts
+from fairness_engine.models.sklearn.native_parts import all_parts, check_native_parts
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import HardVote, SoftVote, Transformed, as_label_scores, settle
 from fairness_engine.models.trees.trees import BoostedTrees, Forest
@@ -112,19 +112,9 @@ def reads_text(estimator: Any) -> bool:
 
 def file_reader(estimator: Any) -> str | None:
     """The first part of the estimator that would read the files that texts name; ``None`` when there is none."""
-    waiting = [estimator]
-    seen = set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, list | tuple):
-            waiting += part
-        elif hasattr(part, "get_params"):
-            if type(part).__name__ in _VECTORIZERS and part.input != "content":
-                return type(part).__name__
-            waiting += vars(part).values()
+    for part in all_parts(estimator):
+        if type(part).__name__ in _VECTORIZERS and part.input != "content":
+            return type(part).__name__
     return None
 
 
@@ -339,11 +329,11 @@ def _scaling(scaler: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def scalings(estimator: Any) -> list[Scaling]:
-    """What the fitted scalers in a pipeline do to a number, of every column they know, each in its own order of
+    """What the fitted scalers in an estimator do to a number, of every column they know, each in its own order of
     operations.
     """
     found = []
-    for part in _inner(estimator):
+    for part in all_parts(estimator):
         if type(part).__name__ not in SCALERS:
             continue
         factor = getattr(part, "scale_", None)
@@ -356,19 +346,6 @@ def scalings(estimator: Any) -> list[Scaling]:
             shift = np.asarray(getattr(part, "mean_", getattr(part, "center_", shift)), dtype=np.float64)
         found += [Scaling(float(s), float(f), is_quotient) for s, f in zip(shift, factor, strict=True) if f]
     return found
-
-
-def _inner(estimator: Any) -> Iterator[Any]:
-    """A transformation and all that it is made of: steps, and what a ``ColumnTransformer`` or ``FeatureUnion``
-    joins.
-    """
-    yield estimator
-    parts = [
-        entry[1] for name in ("steps", "transformers_", "transformer_list") for entry in getattr(estimator, name, ())
-    ]
-    for part in parts:
-        if hasattr(part, "get_params"):
-            yield from _inner(part)
 
 
 _COMPILERS: dict[str, Callable[[Any], Predictor | None]] = {

@@ -94,6 +94,19 @@ def inner_parts(part: Any) -> Iterator[Any]:
         yield from getattr(part, "__dict__", {}).values()
 
 
+def all_parts(estimator: Any) -> Iterator[Any]:
+    """An estimator and everything in it that may hold compiled structures, at any depth, each once."""
+    waiting = [estimator]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting.extend(inner_parts(part))
+
+
 def _refusal(what: str) -> ModelError:
     return ModelError(f"{what}: the model is damaged and is refused. Save it again.")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from fairness_engine.measures.results import Share
+from fairness_engine.retraining.evaluation.measure import Examined
 from fairness_engine.retraining.results import GroupScore, Measured, PairedChange, Verdict, WorstRuleSet
 
 
@@ -152,6 +154,27 @@ def compare_rule_set(
         verdict = Verdict.NO_IMPROVEMENT
         said = f"{said} But more {(words or Words()).many} than before."
     return Opinion(verdict, f"{said} {shares.why}")
+
+
+def where_all_alike(opinion: Opinion, before: Examined, after: Examined, classes: Sequence[str]) -> Opinion:
+    """The opinion on a new model that decides every test row alike: whatever fell, nobody is told apart any more, and
+    that is no improvement. On another model as it is.
+
+    Args:
+        opinion: of the figures alone.
+        before, after: the original, and the new model.
+        classes: what the model's classes are called.
+    """
+    if len(set(after.decided.tolist())) != 1:
+        return opinion
+    is_same = set(before.decided.tolist()) == set(after.decided.tolist())
+    said = (
+        f"The new model decides every one of the {len(after.decided):,} test rows "
+        f"as '{classes[after.decided[0]]}'{', as the original does' if is_same else ''}: a share that falls where "
+        "nobody is told apart is no improvement."
+    )
+    verdict = Verdict.NO_IMPROVEMENT if opinion.verdict is Verdict.IMPROVED else opinion.verdict
+    return Opinion(verdict, f"{said} {opinion.why}")
 
 
 def _verdict(figures: tuple[Figure, ...]) -> Verdict:

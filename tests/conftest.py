@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,11 +40,25 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
+_THOROUGH = ("acceptance", "browser", "cluster", "truth")
+"""Folders whose tests are thorough, as those are that say so themselves."""
+_AT_LEAST = "test_first_screen.py"
+"""What is walked in a browser all the same: every page, with a whole assessment in it."""
+
 _IN_MEMORY = pytest.StashKey[Path | None]()
 _LONGEST_FIRST = ("certification", "browser", "truth", "cli", "runs", "pages")
 """Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others
 idle.
 """
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--thorough``: which of the tests that are long for what they assert."""
+    parser.addoption(
+        "--thorough",
+        default="all",
+        help="tests that are long for what they assert: 'all' of them, 'none', or a share, as in '2/6'",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,16 +86,32 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         move_back(config.stash.get(_IN_MEMORY, None))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out; long files
-    go first.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out, and what is
+    thorough, of which a share may be asked for; long files go first.
     """
     tests = Path(__file__).resolve().parent
     for item in items:
-        if tests / "browser" in item.path.parents:
+        folder = item.path.relative_to(tests).parts[0]
+        if folder == "browser":
             item.add_marker(pytest.mark.browser)
+        if folder in _THOROUGH and item.path.name != _AT_LEAST:
+            item.add_marker(pytest.mark.thorough)
+    share = config.getoption("thorough")
+    kept = [item for item in items if not item.get_closest_marker("thorough") or _is_asked_for(item.path, share)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=set(items) - set(kept))
+        items[:] = kept
     ranks = {folder: rank for rank, folder in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path.relative_to(tests).parts[0], len(ranks)))
+
+
+def _is_asked_for(file: Path, share: str) -> bool:
+    """Whether the thorough tests of a file are in a share: all of a file are in the same."""
+    if share in ("all", "none"):
+        return share == "all"
+    number, n_shares = map(int, share.split("/"))
+    return zlib.crc32(file.name.encode()) % n_shares == number % n_shares
 
 
 def pytest_collection_finish() -> None:

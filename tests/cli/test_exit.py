@@ -17,6 +17,8 @@ import pytest
 from fairness_engine import __version__
 from fairness_engine.store.environment import NO_FORK_VARIABLE
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = str(ROOT / "sample_data" / "census_income.csv")
 ABORTS = "import atexit, os, runpy, sys; atexit.register(os.abort); "

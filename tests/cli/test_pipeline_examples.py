@@ -20,6 +20,8 @@ import yaml
 from fairness_engine.data.catalogue import find_sample
 from junit_rules import ReadSuite, read_junit
 
+pytestmark = pytest.mark.thorough
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 ROOT = EXAMPLES.parents[1]
 WORKFLOW: dict[str, Any] = yaml.safe_load((EXAMPLES / "evenhand.yml").read_text())

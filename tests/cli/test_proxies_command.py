@@ -19,6 +19,8 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.runs import kinds
 from fairness_engine.store.store import RunStore
 
+pytestmark = pytest.mark.thorough
+
 SAMPLES = ROOT / "sample_data"
 MODELS = ROOT / "sample_models"
 CENSUS = ["--data", str(SAMPLES / "census_income.csv"), "--schema", str(SCHEMA)]

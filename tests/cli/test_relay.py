@@ -21,7 +21,10 @@ from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import wait_for
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the fork server takes Linux")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the fork server takes Linux"),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "sample_data" / "census_income.csv"

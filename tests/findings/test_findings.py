@@ -30,6 +30,8 @@ from findings_cases import assess, assessed, review_of, without_model
 from retrained_runs import retrained_runs
 from run_cases import config_of, run_of
 
+pytestmark = pytest.mark.thorough
+
 PLANTED = {
     "census_income_planted": "Women fare worse, with age 27 or over, education years 16 or more, hours per week 39 or "
     "less",

@@ -17,6 +17,8 @@ from fairness_engine.measures.proxies.results import REST, GroupDifference
 from fairness_engine.measures.proxies.telling import Attribute
 from proxy_cases import CARRIERS, NOISE, SCHEMA, planted
 
+pytestmark = pytest.mark.thorough
+
 N_REPEATS = 12
 """By learners that are quicker than the product's. More, by its own: ``benchmarks.proxies``."""
 

@@ -30,6 +30,8 @@ from fairness_engine.oracle.domain import Ranges, Scope
 from proxy_cases import CARRIERS, NOISE, SCHEMA, planted
 from result_lies import is_possible
 
+pytestmark = pytest.mark.thorough
+
 NO_MODEL = "A column of the data decides."
 
 

@@ -16,6 +16,8 @@ from fairness_engine.measures.proxies.results import MAX_GROUPS, OTHERS, ColumnT
 from fairness_engine.measures.proxies.telling import NOBODY, Attribute, Telling
 from proxy_cases import CARRIERS, NOISE, SCHEMA, planted
 
+pytestmark = pytest.mark.thorough
+
 N_SEEDS = 50
 ATTRIBUTES = ("sex", "race", "age")
 CHANCE = {"sex": 0.5, "race": 0.5, "age": 0.0}

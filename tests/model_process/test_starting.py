@@ -27,7 +27,10 @@ from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.environment import NO_FORK_VARIABLE
 from worker_cases import wait_for
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the fork server takes Linux")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the fork server takes Linux"),
+]
 
 TESTS = Path(__file__).resolve().parents[1]
 PROBE = "fork_probe"

@@ -28,6 +28,8 @@ from fairness_engine.store.store import RunStore
 from handmade import function_model
 from worker_cases import census_config
 
+pytestmark = pytest.mark.thorough
+
 CASES = [(sample.name, model.name) for sample in list_samples() if sample.protected for model in sample.models]
 
 

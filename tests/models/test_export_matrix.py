@@ -13,6 +13,8 @@ from models.export_bank import Bank
 from models.export_cases import ALL, NEVER_RIGHT, SLOW_OR_ALIKE
 from models.export_judge import RIGHT, WRONG, Judge
 
+pytestmark = pytest.mark.thorough
+
 N_ROWS = 2_000
 NAMES = [name for name in ALL if name not in SLOW_OR_ALIKE]
 

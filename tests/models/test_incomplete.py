@@ -41,6 +41,8 @@ from fairness_engine.models.open import open_model
 from fairness_engine.oracle.domain import Domain, Scope
 from loan_cases import loan_frame, write_messy_csv
 
+pytestmark = pytest.mark.thorough
+
 NUMBERS = ["Alter", "Einkommen", "Score", "Laufzeit (Monate)", "Kreditsumme"]
 LABELS = ["Geschlecht", "Staatsangehörigkeit", "PLZ", "Wohneigentum", "Beschäftigung"]
 

@@ -22,6 +22,8 @@ from fairness_engine.models.keras.file import read_keras
 from fairness_engine.models.open import open_model
 from memory import takes_at_most
 
+pytestmark = pytest.mark.thorough
+
 ROWS = np.random.default_rng(0).normal(size=(200, 4))
 
 

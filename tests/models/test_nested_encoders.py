@@ -31,6 +31,8 @@ from fairness_engine.models.inputs.spelling import dropped_columns, known_catego
 from fairness_engine.models.open import open_model
 from fairness_engine.models.sklearn import binding
 
+pytestmark = pytest.mark.thorough
+
 N_ROWS = 600
 COLUMNS = ["income", "gender", "smoker", "dept"]
 

@@ -29,6 +29,8 @@ from fairness_engine.runs import kinds, recorder
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.search.registry import TECHNIQUES
 
+pytestmark = pytest.mark.thorough
+
 SCOPES = {450: many_variants.HUNDREDS, 5_040: many_variants.THOUSANDS}
 BLACK_BOX = [name for name, kind in TECHNIQUES.items() if not kind.needs_gradient]
 

@@ -23,6 +23,8 @@ from fairness_engine.cluster.depot import Depot
 from own_cluster import Cluster, cluster
 from worker_cases import DATA, SCHEMA, wait_for
 
+pytestmark = pytest.mark.thorough
+
 pytest.importorskip("distributed", reason="evenhand[cluster] is not installed")
 
 SERVERS_PYTHON = "EVENHAND_SERVERS_PYTHON"

@@ -22,6 +22,8 @@ import pytest
 from evenhand.launcher import is_free
 from fairness_engine import __version__
 
+pytestmark = pytest.mark.thorough
+
 PATIENCE_SECONDS = 180
 APP = "evenhand/app/"
 SAMPLES = ("fairness_engine/sample_data/", "fairness_engine/sample_models/")

@@ -22,6 +22,8 @@ from fairness_engine.retraining.trainers.keras import InputScaling, KerasTrainer
 from fairness_engine.retraining.trainers.trainer import Binding, Epoch, Examples, Job
 from tests.models.small_models import numbers_schema
 
+pytestmark = pytest.mark.thorough
+
 N_ROWS = 600
 SETTINGS = RetrainSettings(max_epochs=12, patience=12, learning_rate=0.02, batch_rows=32)
 CLASSES = ("no", "yes")

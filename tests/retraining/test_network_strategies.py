@@ -34,6 +34,8 @@ from fairness_engine.retraining.trainers.same_network import network_trainer
 from fairness_engine.retraining.trainers.trainer import Binding, Examples, Job
 from tests.models.small_models import numbers_schema, random_network
 
+pytestmark = pytest.mark.thorough
+
 SETTINGS = RetrainSettings(surrogate=Surrogate.NETWORK, max_epochs=1, learning_rate=1e-6)
 N_ROWS = 20_000
 

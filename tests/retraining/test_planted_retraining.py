@@ -15,6 +15,8 @@ import pytest
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from retraining_cases import Retrained, retrain, sample_subject
 
+pytestmark = pytest.mark.thorough
+
 TOLERANCE = 0.065
 LINEAR = ("census_income_pipeline.skops", "sex")
 LINEAR_TOLERANCE = 0.02

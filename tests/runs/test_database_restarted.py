@@ -25,6 +25,8 @@ from fairness_engine.store.store import RunStore
 from own_cluster import PASSWORD, Cluster
 from worker_cases import census_config, model_processes, wait_for, wait_for_end, wait_for_pairs
 
+pytestmark = pytest.mark.thorough
+
 AWAY_SECONDS = 2.0
 
 

@@ -31,6 +31,8 @@ from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from worker_cases import DATA, MODEL, ROOT, census_config, endless_config, model_processes, wait_for, wait_for_pairs
 
+pytestmark = pytest.mark.thorough
+
 COMPARISON = "of several"
 
 

@@ -11,7 +11,10 @@ import pytest
 
 from benchmarks.kills import CASES, Kills
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc"),
+]
 SEARCH = CASES[0]
 
 

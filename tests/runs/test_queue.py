@@ -18,6 +18,8 @@ from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, wait_for
 
+pytestmark = pytest.mark.thorough
+
 N_RUNS = 5
 
 

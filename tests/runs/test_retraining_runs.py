@@ -37,6 +37,8 @@ from fairness_engine.store.store import RunStore
 from result_lies import is_possible
 from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
+pytestmark = pytest.mark.thorough
+
 RETRAIN = {"kind": kinds.RETRAIN.name, "technique": "", "budget": Budget(2**62)}
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
 QUICK = {"strategy": "variants", "tolerance": 0.2, "max_rounds": 2, "n_draws": 2_000, "measure_seconds": 0}

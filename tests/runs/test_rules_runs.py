@@ -40,6 +40,8 @@ from result_lies import is_possible
 from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
 from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
+pytestmark = pytest.mark.thorough
+
 RULES = {"kind": kinds.RULES.name, "technique": ""}
 N_ROWS_LONG = 80_000
 

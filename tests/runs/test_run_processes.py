@@ -29,6 +29,8 @@ from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, endless_config, model_processes, wait_for, wait_for_end, wait_for_pairs
 
+pytestmark = pytest.mark.thorough
+
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 
 

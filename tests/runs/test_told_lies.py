@@ -28,6 +28,8 @@ from fairness_engine.store.store import RunStore
 from recorded_streams import KINDS, Recorded, answer, questions, record, record_answers, tell
 from worker_cases import SCHEMA
 
+pytestmark = pytest.mark.thorough
+
 NAMES = ("search: a tree", "estimate", "count", "certify: tree", "rules", "rules: texts", "proxies")
 """What takes no large library to record."""
 N_ALTERED = 40

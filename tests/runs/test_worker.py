@@ -25,6 +25,8 @@ from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import lying_run, model_processes, put_in_the_lying_child, wait_for
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> RunStore:

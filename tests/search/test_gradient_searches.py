@@ -29,6 +29,8 @@ from fairness_engine.search.techniques.gradient.search import GradientSearch
 from handmade import biased_score, function_model, small_domain, true_keys
 from models.small_models import random_network
 
+pytestmark = pytest.mark.thorough
+
 Gradient = Callable[[np.ndarray], np.ndarray]
 
 

@@ -26,6 +26,8 @@ from fairness_engine.search.techniques.gradient.adf import Adf
 from fairness_engine.search.techniques.gradient.eidig import Eidig
 from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
 
+pytestmark = pytest.mark.thorough
+
 AUTHORS_FOUND = {"age": 4659, "sex": 1359}
 """Individuals that the authors' program finds on Adult from 100 start rows with 100 steps each, non-protected parts
 unique.

@@ -25,6 +25,8 @@ from fairness_engine.search.techniques.gradient.maft import MaftPlus
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
 from handmade import all_individuals, biased_score, function_model, network_model, small_domain
 
+pytestmark = pytest.mark.thorough
+
 TECHNIQUES = [Directed, MaftPlus, SgShared]
 DOMAINS = {
     "sex": small_domain(),

@@ -11,6 +11,8 @@ from fairness_engine.clock import Clock
 from fairness_engine.search.registry import TECHNIQUES
 from search.digests import Searched
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def network() -> Searched:

@@ -30,7 +30,7 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
 
-pytestmark = pytest.mark.shared
+pytestmark = [pytest.mark.thorough, pytest.mark.shared]
 
 EVALUATIONS = 20_000
 AGES = {"age": (20.0, 35.0, 50.0, 65.0)}

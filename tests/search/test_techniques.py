@@ -47,6 +47,8 @@ from handmade import (
     true_keys,
 )
 
+pytestmark = pytest.mark.thorough
+
 ALL = sorted(TECHNIQUES)
 SETTINGS: dict[str, dict[str, Any]] = {
     "aequitas": {"n_steps": 100},

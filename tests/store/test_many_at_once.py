@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from at_once import at_once
 
 from fairness_engine.errors import StaleReviewError
@@ -19,6 +20,8 @@ from fairness_engine.store.seal import check_seal
 from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
 from store_cases import SCHEMA
+
+pytestmark = pytest.mark.thorough
 
 N_WRITERS = 20
 N_RUNS = 3

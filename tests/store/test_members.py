@@ -38,6 +38,8 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
 from store_cases import SCHEMA
 
+pytestmark = pytest.mark.thorough
+
 ANN = "ann@example.org"
 BEN = "ben@example.org"
 CLEO = "cleo@example.org"

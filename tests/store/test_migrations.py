@@ -24,6 +24,8 @@ from fairness_engine.store.records import AnswersSource, RunState
 from fairness_engine.store.seal import check_seal
 from fairness_engine.store.store import RunStore
 
+pytestmark = pytest.mark.thorough
+
 VERSION_ONE = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")
 """A store of the last version without migrations: two states of a review, an estimate with its seal, notes."""
 REVIEW = "9a3db7e3c06424fb6309"

@@ -28,6 +28,8 @@ from fairness_engine.store.store import RunStore
 from own_cluster import PASSWORD, Cluster
 from store_cases import SCHEMA
 
+pytestmark = pytest.mark.thorough
+
 STAND_IN = "\N{REPLACEMENT CHARACTER}"
 
 

@@ -10,6 +10,8 @@ from starting_together import failures_of_a_round
 from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.store import RunStore
 
+pytestmark = pytest.mark.thorough
+
 
 def test_searches_a_demo_and_uploads_of_the_same_files_at_once_all_end_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,8 @@ from findings_cases import SAMPLES, assessed
 from pages.shared.app import navigation
 from pages.shared.teaching import lessons, sheet, tour
 
+pytestmark = pytest.mark.thorough
+
 NAME = "credit_network"
 DEMOS = [(sample, model) for sample in list_samples() for model in sample.models]
 by_demo = pytest.mark.parametrize(("sample", "model"), DEMOS, ids=[model.name for _, model in DEMOS])

@@ -1,7 +1,8 @@
-# make run    set up and open the app          make test   set up and run everything that is checked
-# make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
+# make run    set up and open the app          make test      set up, check, and run the tests but those that are thorough
+# make setup  only prepare .venv               make test-all  make test with all tests, in about an hour
+# make check  style, types, arrows: the first half of make test
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev browser loops lint types arrows check pytest elsewhere ready-elsewhere coverage format bench lock clean
+.PHONY: help run test test-all setup setup-dev browser loops lint types arrows check pytest elsewhere ready-elsewhere coverage format bench lock clean
 
 PY := .venv/bin/python
 # Any Python 3 can run the set-up script, which then looks for a supported one.
@@ -48,9 +49,13 @@ LOOPS ?=
 loops: setup-dev
 	@$(PY) scripts/compile_loops.py $(LOOPS)
 
+# Of the tests that are long for what they assert (walks in a browser, many processes, real data, many kinds of models): none, all, or a
+# share, as in 2/6.
+THOROUGH ?= none
+
 # One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.
 pytest: setup-dev browser
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --thorough $(THOROUGH) $(PYTEST_EXTRA)
 
 # What may depend on the Python or on the processor: continuous integration tries it with others of both. No test of it certifies, so
 # the loops of certifications, two thirds of the compiling, are left out.
@@ -60,11 +65,15 @@ elsewhere: ready-elsewhere
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="$(LOOPS)" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
+coverage: THOROUGH = all
 coverage: pytest
 
 # Everything is run, so that one answer tells all that is wrong; the tests come last. The loops that they need are compiled meanwhile.
 test: setup-dev
 	@status=0; $(MAKE) --no-print-directory -k -j 2 -O check loops || status=1; $(MAKE) --no-print-directory pytest || status=1; exit $$status
+
+test-all: export THOROUGH = all
+test-all: test
 
 format: setup-dev
 	@$(PY) -m ruff check --fix-only . && $(PY) -m ruff format .

@@ -334,7 +334,7 @@ def scalings(estimator: Any) -> list[Scaling]:
     """
     found = []
     for part in all_parts(estimator):
-        if type(part).__name__ not in SCALERS:
+        if type(part).__name__ not in SCALERS or not hasattr(part, "n_features_in_"):  # of a template to be fitted
             continue
         factor = getattr(part, "scale_", None)
         shift = np.zeros(int(part.n_features_in_))

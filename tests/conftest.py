@@ -42,7 +42,7 @@ settings.load_profile("repeatable")
 
 _THOROUGH = ("acceptance", "browser", "cluster", "truth")
 """Folders whose tests are thorough, as those are that say so themselves."""
-_AT_LEAST = "test_first_screen.py"
+_AT_LEAST = "test_answer_and_chart_are_on_the_first_screen"
 """What is walked in a browser all the same: every page, with a whole assessment in it."""
 
 _IN_MEMORY = pytest.StashKey[Path | None]()
@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = item.path.relative_to(tests).parts[0]
         if folder == "browser":
             item.add_marker(pytest.mark.browser)
-        if folder in _THOROUGH and item.path.name != _AT_LEAST:
+        if folder in _THOROUGH and item.name != _AT_LEAST:
             item.add_marker(pytest.mark.thorough)
     share = config.getoption("thorough")
     kept = [item for item in items if not item.get_closest_marker("thorough") or _is_asked_for(item.path, share)]

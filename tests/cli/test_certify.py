@@ -26,6 +26,8 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.store import RunStore
 
+pytestmark = pytest.mark.thorough
+
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
 FEW = ("--protected", "sex", "--max-boxes", "3000")
 

@@ -29,6 +29,8 @@ from fairness_engine.store.store import RunStore
 from own_cluster import PASSWORD
 from store_cases import SCHEMA as SMALL_SCHEMA
 
+pytestmark = pytest.mark.thorough
+
 SEARCH = ("--protected", "sex,race", "--technique", "aequitas", "--max-evaluations", "8000", "--seed", "3", "--quiet")
 QUERY = "SELECT * FROM people"
 DESCRIBED = ("rows", "columns", "rows_used", "problems", "missing", "id", "column_summaries")

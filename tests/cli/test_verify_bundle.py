@@ -31,6 +31,8 @@ from fairness_engine.store.files import file_identity
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.seal import file_hash
 
+pytestmark = pytest.mark.thorough
+
 SAMPLE_MODEL = SAMPLE_DATA.parent.parent / "sample_models" / "census_income_tree.skops"
 DOCUMENTS = ("ro-crate-metadata.json", "attestation.intoto.json", "model-card.cdx.json", "data/croissant.json")
 

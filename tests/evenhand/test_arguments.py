@@ -14,6 +14,8 @@ import pytest
 import evenhand
 from evenhand.arguments import _READERS
 
+pytestmark = pytest.mark.thorough
+
 JUNK: tuple[Any, ...] = (
     *(None, True, -1, 0, 1.5, 10**400, float("nan"), float("inf"), 3 + 4j, "", "many", b"5"),
     *([], [[]], ["x", 3], (1, 2), {}, {"age": 30}, {"age": ("a", "b")}, {3: (1, 2)}, {"age": None}, {"sex": [[]]}),

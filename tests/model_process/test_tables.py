@@ -20,6 +20,8 @@ from fairness_engine.model_process.tables import read_apart, read_stored
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.store import RunStore
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 CENSUS = ROOT / "sample_data" / "census_income.csv"
 

@@ -24,6 +24,8 @@ from fairness_engine.models.formats import detect_format, read_members
 from fairness_engine.models.open import open_model
 from memory import takes_at_most
 
+pytestmark = pytest.mark.thorough
+
 ROWS = np.random.default_rng(8).integers(0, 10, (100, 4)).astype(np.float64)
 LABELS = (ROWS[:, 0] > 4).astype(int)
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0).fit(ROWS, LABELS)

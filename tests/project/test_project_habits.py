@@ -39,18 +39,29 @@ def test_commands_named_in_the_texts_exist(root: Path) -> None:
         assert named <= targets, text
 
 
-def test_continuous_integration_runs_everything_and_a_second_python(root: Path) -> None:
+def test_continuous_integration_runs_what_make_test_does_a_share_and_a_second_python(root: Path) -> None:
     entry = root / ".ci" / "run"
     assert os.access(entry, os.X_OK)
     lines = entry.read_text().splitlines()
     checks = "make -k -j 2 -O check loops || status=1"
     tests = "make pytest || status=1"
-    assert lines.index(checks) < lines.index(tests)
+    with_a_share = tests.replace("pytest", 'pytest THOROUGH="$turn"')
+    assert lines.index(checks) < lines.index(with_a_share)
     (recipe,) = re.findall(r"^test: .*\n\t(.*)", (root / "Makefile").read_text(), re.MULTILINE)
     whole = recipe.replace("$(MAKE) --no-print-directory", "make")
     assert f"{checks}; {tests}" in whole, "what `make test` runs"
     assert any(line.startswith("OPENBLAS_CORETYPE=") and " elsewhere " in line for line in lines)
     assert lines[-1] == 'exit "$status"'
+
+
+def test_a_thorough_test_is_in_one_share_and_in_all(request: pytest.FixtureRequest, root: Path) -> None:
+    asked = request.config.pluginmanager.get_plugin(str(root / "tests" / "conftest.py"))._is_asked_for
+    (n_shares,) = {int(number) for number in re.findall(r"% (\d+)\)\)/", (root / ".ci" / "run").read_text())}
+    shares = [f"{number}/{n_shares}" for number in range(n_shares)]
+    files = [path for folder in ("browser", "cluster", "truth") for path in (root / "tests" / folder).glob("test_*.py")]
+    assert all([share for share in shares if asked(path, share)] for path in files)
+    assert sum(asked(path, share) for path in files for share in shares) == len(files)
+    assert all(asked(path, "all") and not asked(path, "none") for path in files)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -33,6 +33,8 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.telling.wording import THIN_SPACE
 from findings_cases import SAMPLES, assess, assessed, review_of, without_model
 
+pytestmark = pytest.mark.thorough
+
 MADE = datetime(2026, 11, 26, 3, 0, tzinfo=UTC)
 
 

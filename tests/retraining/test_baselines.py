@@ -32,6 +32,8 @@ from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
 from fairness_engine.retraining.trainers.trainer import Binding
 from retraining_cases import Retrained, data_of, retrain, sample_subject, subject_of, three_outcomes
 
+pytestmark = pytest.mark.thorough
+
 
 def _settings(strategy: str, **changes: object) -> RetrainSettings:
     return RetrainSettings.from_json({"n_draws": 1_000, "strategy": strategy, "tolerance": 0.2, **changes})

@@ -36,6 +36,8 @@ from fairness_engine.retraining.texts.subject import TextRetrainingTask, text_da
 from fairness_engine.retraining.trainers.factory import make_trainer
 from retraining_cases import Retrained
 
+pytestmark = pytest.mark.thorough
+
 TERMS: Terms = check_terms({"kind": ["red", "blue", "dark green"], "size": ["big", "small", "tiny", "huge"]}.items())
 OUTCOMES = ("kept", "removed")
 SCHEMA = Schema(

@@ -14,6 +14,8 @@ from fairness_engine.store.store import RunStore
 from pages.shared.app import session
 from run_cases import review_of, run_of
 
+pytestmark = pytest.mark.thorough
+
 PAGES = (
     *("data", "model", "scope", "plan", "run", "compare"),
     *("pairs", "where", "groups", "certification", "gradients", "retrain"),

@@ -22,7 +22,7 @@ from fairness_engine.data.links.reading import joined, parse_link
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table
-from fairness_engine.errors import DataError, ModelError, SettingError, cut
+from fairness_engine.errors import DataError, ModelError, RunError, SettingError, cut
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.model_process.tables import read_stored
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
@@ -64,9 +64,36 @@ def note_formats(options: argparse.Namespace) -> None:
 def open_store(options: argparse.Namespace) -> RunStore:
     """The run store that the options name."""
     note_formats(options)
-    store = RunStore(options.workspace or default_workspace(), database_url())
+    store = RunStore(workspace_of(options), database_url())
     store.patience = Patience(PATIENCE_SECONDS, say)  # once it is open: an address that is wrong is said at once
     return store
+
+
+def existing_store(options: argparse.Namespace, what: str) -> RunStore:
+    """The run store that the options name, by a command that only looks for something in it: it makes none.
+
+    Args:
+        what: what is looked for, as in "no run '3f2a'".
+
+    Raises:
+        RunError: it is not there.
+    """
+    if not has_store(options):
+        raise RunError(
+            f"There is {what}: there is no workspace at {workspace_of(options)} either. Name the one that is "
+            "meant with --workspace or EVENHAND_WORKSPACE."
+        )
+    return open_store(options)
+
+
+def has_store(options: argparse.Namespace) -> bool:
+    """Whether the run store that the options name is there already."""
+    return database_url() is not None or workspace_of(options).exists()
+
+
+def workspace_of(options: argparse.Namespace) -> Path:
+    """The folder of the run store that the options name."""
+    return Path(options.workspace or default_workspace()).absolute()
 
 
 def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request:

@@ -902,3 +902,26 @@ def test_a_retraining_with_a_link_is_recomputed_and_says_so(
     assert "status goes with sex: wife / husband" in shown["results"]["card"]["text"]
     if strategy == "without":
         assert linked["after"]["certified"] == 1.0, "the new model takes neither sex nor status"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs", "show", "abc"], "There is no run 'abc': there is no workspace at "),
+        (["runs", "verify", "abc"], "There is no run 'abc': there is no workspace at "),
+        (["runs", "verify", "."], "a bundle by its folder"),
+        (["runs", "cancel", "abc"], "There is no run 'abc': there is no workspace at "),
+        (["runs", "clean", "--older-than", "3"], "There is nothing to clean: there is no workspace at "),
+        (["report", "--run", "abc", "--out", "r"], "There is no run to tell of: there is no workspace at "),
+        (["report", "--review", "abc", "--out", "r"], "There is no review 'abc': there is no workspace at "),
+    ],
+)
+def test_what_only_looks_makes_no_workspace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    missing = tmp_path / "mistyped"
+    assert main([*arguments, "--workspace", str(missing)]) == 2
+    assert said in capsys.readouterr().err
+    assert main(["runs", "list", "--workspace", str(missing), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == []
+    assert not missing.exists()

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from fairness_engine.cli.output import Outcome, ProgressDisplay
-from fairness_engine.cli.request import open_store
-from fairness_engine.errors import EvenhandError, RunError, SettingError
+from fairness_engine.cli.request import existing_store
+from fairness_engine.errors import EvenhandError, RunError, SettingError, cut
 from fairness_engine.findings.finding import Finding
 from fairness_engine.report.content import Author, Report
 from fairness_engine.report.making import Wanted, figures_run, make_report, review_of_runs, write_report
@@ -31,7 +31,7 @@ def report(options: argparse.Namespace) -> Outcome:
     preset = find_preset(options.preset)
     if bool(options.review) == bool(options.run):
         raise SettingError("A report is of a review (--review ID) or of runs (--run ID ...): name one of them.")
-    store = open_store(options)
+    store = existing_store(options, f"no review '{cut(options.review)}'" if options.review else "no run to tell of")
     review, runs = _subject(store, options)
     notes: list[str] = []
     own = figures_run(store, review, preset, runs)

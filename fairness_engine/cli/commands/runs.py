@@ -11,7 +11,7 @@ from typing import Any
 from fairness_engine.cli.commands.verify import run_line, verify
 from fairness_engine.cli.junit import Case, End, Subject
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
-from fairness_engine.cli.request import open_store
+from fairness_engine.cli.request import existing_store, has_store, open_store, workspace_of
 from fairness_engine.errors import RunError, SettingError, cut
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.self_test import Verdict, machine, try_walls
@@ -52,12 +52,13 @@ def runs(options: argparse.Namespace) -> Outcome:
     """Do what the action says."""
     if options.action == "verify":
         return _verify(options)
-    store = open_store(options)
     if options.action == "walls":
-        return _walls(store, options.newest_landlock)
-    mark_crashed(store)
+        return _walls(open_store(options), options.newest_landlock)
     if options.action == "list":
-        return _list(store)
+        return _list(options)
+    what = "nothing to clean" if options.action == "clean" else f"no run '{cut(options.run_id)}'"
+    store = existing_store(options, what)
+    mark_crashed(store)
     if options.action == "clean":
         return _clean(store, options.older_than, is_removed=options.remove)
     run = find_run(store, options.run_id)
@@ -85,15 +86,21 @@ def _verify(options: argparse.Namespace) -> Outcome:
             f"--data and --model give files that a bundle does not hold, but '{cut(options.run_id)}' is no bundle. "
             "Name its folder."
         )
-    store = open_store(options)
+    if named.is_dir() and not has_store(options):
+        raise _no_bundle(named)
+    store = existing_store(options, f"no run '{cut(options.run_id)}'")
     mark_crashed(store)
     if named.is_dir() and not any(run.id.startswith(options.run_id) for run in store.runs()):
-        raise RunError(
-            f"What is verified is a run by its id, or a bundle by its folder, which holds '{CRATE_FILE}', but the "
-            f"folder '{cut(options.run_id)}' does not."
-            + (f" Its report has a bundle beside it: name its folder '{BUNDLE}'." if is_bundle(named / BUNDLE) else "")
-        )
+        raise _no_bundle(named)
     return verify(store, find_run(store, options.run_id))
+
+
+def _no_bundle(folder: Path) -> RunError:
+    return RunError(
+        f"What is verified is a run by its id, or a bundle by its folder, which holds '{CRATE_FILE}', but the "
+        f"folder '{cut(str(folder))}' does not."
+        + (f" Its report has a bundle beside it: name its folder '{BUNDLE}'." if is_bundle(folder / BUNDLE) else "")
+    )
 
 
 def find_run(store: RunStore, text: str) -> RunRecord:
@@ -108,7 +115,12 @@ def find_run(store: RunStore, text: str) -> RunRecord:
     return found[0] if found else store.run(text)
 
 
-def _list(store: RunStore) -> Outcome:
+def _list(options: argparse.Namespace) -> Outcome:
+    if not has_store(options):
+        said = f"There are no runs: there is no workspace at {workspace_of(options)}"
+        return Outcome({"runs": [], "unreadable": []}, said)
+    store = open_store(options)
+    mark_crashed(store)
     start_queued(store)
     lines = [run_line(store, run) for run in store.runs()]
     text = [

@@ -25,7 +25,7 @@ from fairness_engine.data.missing import WHERE_SAID
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.summary import GroupSizes, count_groups
 from fairness_engine.data.table import Cells, Table
-from fairness_engine.errors import DataError
+from fairness_engine.errors import DataError, cut
 
 _MAX_PROBLEMS = 20
 _MAX_SPELLINGS = 6
@@ -138,6 +138,7 @@ def make_dataset(table: Table, schema: Schema, allocate: Callable[[tuple[int, in
     kept = np.flatnonzero(state == 0)
     partly = np.flatnonzero((state == MISSING) & is_labelled)
     said = [*table.problems, *_say_missing(table, schema, state, tallies, len(partly)), *_say_wrong(tallies)]
+    said += _say_capitals(schema)
     if not len(kept):
         raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
     more = rows[partly]
@@ -162,6 +163,25 @@ def make_dataset(table: Table, schema: Schema, allocate: Callable[[tuple[int, in
     if outcome is None or labels is None:
         return dataset
     return _with_labels(dataset, outcome, labels[kept].astype(np.int64))
+
+
+def _say_capitals(schema: Schema) -> list[str]:
+    """Which categories of inputs differ by capitals only: to all that is computed they are different people."""
+    alike = []
+    for column in schema.inputs:
+        first: dict[str, str] = {}
+        texts = [code for code in column.codes if isinstance(code, str)]
+        pairs = [(first.setdefault(text.casefold(), text), text) for text in texts]
+        alike += [(column.name, one, other) for one, other in pairs if one != other][:1]
+    if not alike:
+        return []
+    name, one, other = alike[0]
+    n_more = len(alike) - 1
+    more = f" (and of {n_more:,} more column{'s' if n_more > 1 else ''})" if n_more else ""
+    return [
+        f"Categories of '{name}'{more} differ by capitals only, as in '{cut(one)}' and '{cut(other)}': they count as "
+        "different. If they are the same, write them alike in the file, for the model, too."
+    ]
 
 
 def _kept_in_place(rows: FloatArray, kept: IntArray) -> FloatArray:

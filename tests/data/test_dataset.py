@@ -233,6 +233,17 @@ def test_labels_that_differ_by_capitals_are_written_as_most_rows_have_them() -> 
     assert make_dataset(folded, Schema((AGE,), label="out")).classes == ("Yes", "no")
 
 
+def test_categories_that_differ_by_capitals_are_said_once_and_stay_apart() -> None:
+    text = "job,town,hired\n" + 5 * "Clerk,Ulm,1\nclerk,ULM,0\nCLERK,Bonn,1\nnurse,Bonn,0\n"
+    table = read_table(text.encode(), "jobs.csv")
+    dataset = make_dataset(table, infer_schema(table))
+    (said,) = [text for text in dataset.problems if "capitals" in text]
+    assert said.startswith("Categories of 'job' (and of 1 more column) differ by capitals only, as in")
+    assert "'CLERK' and 'Clerk'" in said
+    assert len(set(dataset.rows[:, 0])) == 4
+    assert dataset_of("age,out\n30,1\n31,0\n", Schema((AGE,), label="out")).problems == ()
+
+
 def test_an_input_that_tells_the_label_is_said() -> None:
     rows = "".join(f"{20 + i % 7},{'pn'[i % 2]},{i % 2}\n" for i in range(40))
     schema = Schema((AGE, Column("copy", Kind.CATEGORICAL, codes=("n", "p"), labels=("n", "p"))), label="out")

@@ -219,9 +219,9 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
         raise DataError(f"'{name}' has column names but no rows. Add at least one row of values.")
     columns, lines = read_columns(rows)
     _refuse_missing_header(columns, names, name)
-    may_hold_commas = rows.holds(b",") and (delimiter != "," or b'"' in body)
+    is_written_otherwise = delimiter != "," or (rows.holds(b",") and b'"' in body)
     texts = ((column, cells.dictionary[:MAX_JUDGED]) for column, cells in zip(names, columns, strict=True))
-    decimal, unclear = find_decimal(texts) if may_hold_commas else (".", [])
+    decimal, unclear = find_decimal(texts) if is_written_otherwise else (".", [])
     said = ([doubt] if doubt else []) + problems + unclear
     found = Table(encoded_frame(names, columns), name, encoding, delimiter, decimal, digest, tuple(said))
     return replace(found, first_line=rows.first_line, lines=lines, known=_known(names, columns, decimal))

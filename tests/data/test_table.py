@@ -278,6 +278,16 @@ def test_thousands_are_read_where_the_column_proves_them() -> None:
         ([["1,234,567", "1,234"]], ".", 0),
         ([["1,5"], ["1.5"]], ".", 1),
         ([["1,5", "abc"]], ".", 0),
+        ([["1.234", "999"]], ".", 1),
+        ([["1.234", "999"], ["0,5"]], ",", 0),
+        ([["1.234.567", "999"]], ",", 0),
+        ([["1.234.567", "999"], ["0.5"]], ".", 1),
+        ([["1.234", "5.678"]], ".", 1),
+        ([["1.234", "0.678"]], ".", 0),
+        ([["1.234", "5.6"]], ".", 0),
+        ([["1.234", "56.0"]], ".", 0),
+        ([["192.168.100.200", "192.168.1.1"]], ".", 0),
+        ([["100.200.300", "b"]], ".", 0),
         ([["01.02.2020"]], ".", 0),
         ([["?"]], ".", 0),
     ],
@@ -292,6 +302,16 @@ def test_decimal_comma_in_a_file() -> None:
     table = read_table(b"a;b\n1,5;x\n-2,25;y\n1.000,5;x\n", "f.csv")
     assert table.decimal == ","
     assert table.cells("a").numbers.tolist() == [1.5, -2.25, 1000.5]
+
+
+def test_points_between_thousands_are_read_where_proved_and_said_where_they_may_be() -> None:
+    proved = read_table(b"a;b\n1.234.567;x\n940;y\n", "f.csv")
+    assert proved.cells("a").numbers.tolist() == [1234567, 940]
+    assert proved.problems == ()
+    unclear = read_table(b"a;b\n10.534;x\n940;y\n", "f.csv")
+    assert unclear.cells("a").numbers.tolist() == [10.534, 940]
+    (said,) = unclear.problems
+    assert said.startswith("Numbers of column 'a' such as '10.534' are read with the point before decimals")
 
 
 def test_decimal_comma_in_quotes() -> None:

@@ -41,6 +41,9 @@ _PARTED = r"^[+-]?[1-9]\d{0,2}([ '\x{2019}\x{a0}\x{202f}\x{2009}]\d{3})+([.,]\d*
 _PARTS = r"[ '\x{2019}\x{a0}\x{202f}\x{2009}]"
 _MINUS = "\N{MINUS SIGN}"
 _ONE_COMMA = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+_ONE_POINT = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
+_BY_POINTS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})*$|^[+-]?0$"
+_SURELY_BY_POINTS = r"^[+-]?[1-9]\d{0,2}(\.\d{3}){2,}$"
 
 
 def parse_numbers(texts: Texts, decimal: str = ".") -> FloatArray:
@@ -105,6 +108,7 @@ def find_decimal(columns: Iterable[tuple[str, pa.Array]]) -> tuple[str, list[str
     by_comma: list[str] = []
     by_point: list[str] = []
     unclear: list[tuple[str, str]] = []
+    maybe_thousands: list[tuple[str, str]] = []
     for name, as_written in columns:
         texts = _joined(as_written)
         is_like = _matches(texts, _NUMBER_LIKE)
@@ -112,16 +116,30 @@ def find_decimal(columns: Iterable[tuple[str, pa.Array]]) -> tuple[str, list[str
         if not is_like.any() or not are_among(others, MISSING_IN_NUMBERS).all():
             continue
         cells = texts.filter(pa.array(is_like))
-        has_comma = _matches(cells, _DECIMAL_COMMA).any()
-        has_point = _matches(cells, _DECIMAL_POINT).any()
+        has_point = _has(cells, _DECIMAL_POINT)
+        has_comma = pc.any(pc.match_substring(cells, ",")).as_py() and _has(cells, _DECIMAL_COMMA)
+        are_by_points = not has_point and not has_comma and bool(_matches(cells, _BY_POINTS).all())
+        has_comma |= are_by_points and _has(cells, _SURELY_BY_POINTS)
         if has_comma != has_point:
             (by_comma if has_comma else by_point).append(name)
         elif not has_comma and not _matches(cells, _SURELY_GROUPED).any():
             grouped = cells.filter(pa.array(_matches(cells, _ONE_COMMA)))
             unclear += [(name, grouped[0].as_py())] if len(grouped) else []
+            by_one = cells.filter(pa.array(_matches(cells, _ONE_POINT)))
+            maybe_thousands += [(name, by_one[0].as_py())] if len(by_one) and are_by_points else []
     if by_comma and not by_point:
         return ",", []
-    return ".", _sentences(by_comma, by_point, unclear)
+    said = [
+        f"Numbers of column '{name}' such as '{text}' are read with the point before decimals, all of three digits. If "
+        "it stands between thousands, write them without it."
+        for name, text in maybe_thousands
+    ]
+    return ".", said + _sentences(by_comma, by_point, unclear)
+
+
+def _has(cells: pa.Array, pattern: str) -> bool:
+    """Whether one of the texts matches; the first ones tell of most columns."""
+    return bool(_matches(cells[:_FEW], pattern).any() or _matches(cells[_FEW:], pattern).any())
 
 
 def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequence[tuple[str, str]]) -> list[str]:
@@ -132,8 +150,8 @@ def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequen
     ]
     if by_comma and by_point:
         said.append(
-            f"Decimals are written with a comma in column '{by_comma[0]}' and with a point in '{by_point[0]}'; the "
-            "point was taken. Write both in the same way."
+            f"Column '{by_comma[0]}' is written with a decimal comma, or with points between thousands, and "
+            f"'{by_point[0]}' with a decimal point; the point was taken. Write both in the same way."
         )
     return said
 

@@ -70,12 +70,12 @@ class CaseFinder:
         self.evaluations = 0
 
     def find(self, model: Model) -> Pairs:
-        """Cases against a model, without people who are among the test rows: the picked ones when it is the original
-        and a person picked some, else those of a search.
+        """Cases against a model, one of each person, without people who are among the test rows: the picked ones when
+        it is the original and a person picked some, else those of a search.
         """
         is_original = model is self._subject.model
         picked = self._subject.picked
-        found = picked if is_original and picked is not None else self._search(model)
+        found = self._search(model) if not is_original or picked is None else self._one_each(picked)
         test_rows = self._subject.dataset.rows[self._parts.test]
         is_of_test = same_people(found.first, test_rows, self._subject.domain.free)
         pairs = found[~is_of_test]
@@ -83,6 +83,11 @@ class CaseFinder:
             self.used = pairs
             self.facts |= {"n_cases": len(pairs), "n_of_test_people": int(is_of_test.sum())}
         return pairs
+
+    def _one_each(self, picked: Pairs) -> Pairs:
+        """The first pair of every person: two runs may have found the same."""
+        _, first = np.unique(picked.first[:, self._subject.domain.free], axis=0, return_index=True)
+        return picked[np.sort(first)]
 
     def _search(self, model: Model) -> Pairs:
         from fairness_engine.oracle import kernels

@@ -89,6 +89,20 @@ class Dataset:
     ids: Texts | None = None
     incomplete: IncompleteRows | None = None
 
+    def say_left_out(self, n_counted: int) -> str:
+        """That some rows of the file do not count; empty where all do.
+
+        Args:
+            n_counted: of the file's rows.
+        """
+        n_of_file = len(self.rows) + self.n_dropped
+        if n_counted >= n_of_file:
+            return ""
+        return (
+            f"{n_of_file - n_counted:,} of the file's {n_of_file:,} rows do not count: a cell that is needed is "
+            "missing, or outside its column's domain."
+        )
+
     def with_incomplete(self, is_chosen: NDArray[np.bool_]) -> Dataset:
         """The dataset with some of its incomplete rows behind the others: ``rows`` then hold NaN, which few readers
         take.

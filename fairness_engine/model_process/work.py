@@ -148,13 +148,15 @@ def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report
     rows = opened.dataset.rows
     settings = RuleSettings.from_json(config.settings)
     subject = AssessedData(rows, None, opened.model)
+    notes = [opened.dataset.say_left_out(len(rows))]
     if settings.source is Source.LABELS:
         recorded = opened.recorded(settings.predictions)
         n_unknown = int((~recorded.is_known).sum())
         if n_unknown:
-            said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
-            yield ResultReady("notes", {"notes": [said]})
+            notes.append(f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out.")
         subject = AssessedData(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
+    if any(notes):
+        yield ResultReady("notes", {"notes": [note for note in notes if note]})
     scope = replace(config.scope, links=())  # the rows are rows of roles
     ranges = Ranges(schema, scope, opened.model.taken(schema.names))
     yield from run_rules(subject, ranges, settings, config.seed, clock, report)

@@ -159,6 +159,19 @@ def test_a_column_of_predictions_takes_the_place_of_a_model(command: Commands, t
     assert (first["score"], first["low"] > 0.9) == (1.0, True)
 
 
+def test_rows_that_do_not_count_are_said(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "age": rng.integers(20, 60, 400).astype(float)})
+    people["hired"] = rng.choice(["yes", "no"], 400)
+    people.loc[rng.random(400) < 0.1, "age"] = None
+    people.to_csv(tmp_path / "people.csv", index=False)
+    options = ["--data", str(tmp_path / "people.csv"), "--protected", "sex", "--favourable", "yes"]
+    (note,) = command.json("rules", *options)["notes"]
+    assert note.startswith(f"{people.age.isna().sum()} of the file's 400 rows do not count")
+    people.dropna().to_csv(tmp_path / "people.csv", index=False)
+    assert command.json("rules", *options)["notes"] == []
+
+
 def test_numbers_without_an_end_of_values_need_none(command: Commands, tmp_path: Path) -> None:
     """Continuous protected attributes, as the shares of a neighbourhood are."""
     rng = np.random.default_rng(5)

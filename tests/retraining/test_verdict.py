@@ -153,6 +153,13 @@ def test_another_group_as_bad_as_the_first_is_no_improvement(
     )
 
 
+def test_a_group_that_nobody_treats_worse_is_not_the_worst() -> None:
+    shares = Opinion(Verdict.NO_IMPROVEMENT, "Nothing moved.")
+    other = WorstOfNew(**vars(_score(0.0, -0.05, 0.05)), rules=[{"column": "age"}], group="people under 25")
+    told = compare_rule_set(replace(RULE, worst_after=other), WAS, _score(0.0, -0.05, 0.05), shares)
+    assert "another one" not in told.why
+
+
 @pytest.mark.parametrize(
     ("share", "text"), [(0.0, "0 %"), (0.123, "12.3 %"), (0.0123, "1.2 %"), (0.000041, "0.0041 %"), (1.0, "100.0 %")]
 )

@@ -74,17 +74,11 @@ def figures_events(opened: ModelSession, config: RunConfig, clock: Clock) -> Ite
             left_out.append(" and ".join(names))
         else:
             kept.append(names)
-    notes = []
-    n_of_file = len(opened.dataset.rows) + opened.dataset.n_dropped
-    if len(dataset.rows) < n_of_file:
-        notes.append(
-            f"{n_of_file - len(dataset.rows):,} of the file's {n_of_file:,} rows do not count: a cell that is needed "
-            "is missing, or outside its column's domain."
-        )
+    notes = [opened.dataset.say_left_out(len(dataset.rows))]
     if left_out:
         notes.append(f"Left out, for they make too many groups to be read: {', '.join(left_out)}.")
-    if notes:
-        yield ResultReady("notes", {"notes": notes})
+    if any(notes):
+        yield ResultReady("notes", {"notes": [note for note in notes if note]})
     report = group_figures(dataset, opened.scope, decided, replace(settings, attribute_sets=tuple(kept)))
     yield ResultReady("figures", {"report": report_to_json(report)})
     reason = StopReason.CANCELLED if clock.is_cancelled() else StopReason.EXHAUSTED

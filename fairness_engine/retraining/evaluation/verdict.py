@@ -142,7 +142,7 @@ def compare_rule_set(
         Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
     }[direction]
     other = worst.worst_after
-    if other is not None and other.rules != worst.rules:
+    if other is not None and other.rules != worst.rules and other.score > 0:
         said += f" The worst of the new model is another one: {other.group}, {100 * other.score:.1f} points."
         if other.low > before.high:
             verdict = Verdict.WORSE

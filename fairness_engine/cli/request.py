@@ -240,19 +240,18 @@ def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]
 
 
 def with_favourable(table: Table, schema: Schema, named: Value, option: str = "--favourable") -> Schema:
-    """The schema with the favourable outcome that is named as the file or as people write it.
+    """The schema with the favourable outcome that is named as the file or as people write it; where the data has no
+    label it is one of the model's, which is not open yet.
 
     Args:
         option: what messages call it.
 
     Raises:
-        InputError: there is no label, or it has no such outcome.
+        InputError: the label has no such outcome.
     """
     outcome = find_outcome(table, schema)
     if outcome is None:
-        raise SettingError(
-            f"{option} names an outcome of the label, but the data has none. Name the label in a schema file."
-        )
+        return replace(schema, favourable=named)
     position = favourable_class(outcome, named)
     if position is None:
         known = ", ".join(outcome.labels[:12])

@@ -24,6 +24,7 @@ from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.events import Event, PairsFound, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
 from fairness_engine.model_process.text_session import TextSession, open_texts, text_column
+from fairness_engine.models.classes import favourable_of_model
 from fairness_engine.models.encoders.linked import linked
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.fit.probing import finite
@@ -61,6 +62,7 @@ class ModelSession:
         known_reading: how the model is read, where an earlier run judged it.
         of_people: where the rows of this are rows of roles (see ``in_roles``): the same for rows of people.
         found: what is the same for all runs on what was opened, by name, once one has found it.
+        unsaid: that nobody said which outcome is good for the person; empty where somebody did.
     """
 
     dataset: Dataset
@@ -74,6 +76,7 @@ class ModelSession:
     known_reading: Reading | None = None
     of_people: ModelSession | None = None
     found: dict[str, Any] = field(default_factory=dict)
+    unsaid: str = ""
 
     @cached_property
     def domain(self) -> Domain:
@@ -143,7 +146,8 @@ class ModelSession:
 
         spelling = self._spelling
         asked = self.in_roles if blocks is None or not is_there(self.model) else self.shared(Sharing(blocks))
-        for event in OF_TABLES[config.kind](asked, config, clock, report):
+        note = self.unsaid if config.kind in _OF_FAVOURABLE else ""
+        for event in _with_note(OF_TABLES[config.kind](asked, config, clock, report), note):
             if spelling is not None and isinstance(event, PairsFound):
                 yield PairsFound(event.pairs.mapped(spelling.spelled))
             else:
@@ -497,9 +501,26 @@ def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callab
         favourable=favourable_or_second(dataset.schema, dataset.classes, dataset.favourable_class),
         threshold=scope.threshold if scope else None,
     )
+    unsaid = ""
+    if not dataset.classes:
+        favourable, unsaid = favourable_of_model(model.classes, dataset.schema.favourable, model.favourable)
+        model = replace(model, favourable=favourable, notes=(*model.notes, unsaid) if unsaid else model.notes)
     if scope is not None:
         scope.check_scores(model.predictor.output)
-    return ModelSession(dataset, model, scope)
+    return ModelSession(dataset, model, scope, unsaid=unsaid)
+
+
+_OF_FAVOURABLE = ("search", "rules", "figures", "proxies")
+"""Kinds of runs that say who is decided for, and who against."""
+
+
+def _with_note(events: Iterator[Event], note: str) -> Iterator[Event]:
+    """The events of a run with one more note, the first of them; unchanged where it is empty."""
+    if note:
+        yield ResultReady("notes", {"notes": [note]})
+    for event in events:
+        is_merged = note and isinstance(event, ResultReady) and event.name == "notes"
+        yield ResultReady("notes", {"notes": [note, *event.content["notes"]]}) if is_merged else event
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {

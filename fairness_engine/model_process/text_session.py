@@ -17,6 +17,7 @@ from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
 from fairness_engine.errors import FitError, SettingError
 from fairness_engine.events import Event
+from fairness_engine.models.classes import favourable_of_model
 from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.open_text import open_text_model
 from fairness_engine.models.text_model import TextModel, score_texts
@@ -160,14 +161,8 @@ def _with_favourable(model: TextModel, schema: Schema) -> TextModel:
     """The model with the outcome that the schema calls favourable, where no label says so; else a note on which one is
     taken.
     """
-    named = str(schema.favourable)
-    if schema.favourable is not None and named in model.classes:
-        return replace(model, favourable=model.classes.index(named))
-    note = (
-        f"Nobody said which outcome is good for the person: '{model.classes[model.favourable]}' counts as favourable. "
-        "Choose it under Scope, or as 'favourable' in the schema file."
-    )
-    return replace(model, notes=(*model.notes, note))
+    favourable, note = favourable_of_model(model.classes, schema.favourable, model.favourable)
+    return replace(model, favourable=favourable, notes=(*model.notes, note) if note else model.notes)
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {

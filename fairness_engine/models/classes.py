@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairness_engine.data.schema import Schema
-from fairness_engine.errors import ModelError, cut
+from fairness_engine.data.schema import Schema, Value
+from fairness_engine.errors import FitError, ModelError, cut
 from fairness_engine.models.inputs.spelling import normal
 
 MAX_CLASSES = 1_000
@@ -92,6 +92,35 @@ def match_classes(
         "matched in this order. Check that the favourable outcome is right."
     )
     return ClassMatch(classes, notes=(note,))
+
+
+def favourable_of_model(classes: Sequence[str], favourable: Value | None, taken: int) -> tuple[int, str]:
+    """Which of a model's classes is good for the person, where the data has no label that says so.
+
+    Args:
+        classes: what the model calls them.
+        favourable: the one that somebody named.
+        taken: the one that is taken where nobody did.
+
+    Returns:
+        its index, and a sentence where nobody named it.
+
+    Raises:
+        FitError: the one that is named is none of them.
+    """
+    names = [normal(name) for name in classes]
+    if favourable is None:
+        return taken, (
+            f"Nobody said which outcome is good for the person: '{classes[taken]}' counts as favourable. Choose it "
+            "under Scope, with --favourable, or as 'favourable' in the schema file."
+        )
+    if normal(favourable) not in names:
+        raise FitError(
+            f"The favourable outcome must be one of the model's ({some_classes(classes)}), since the data has no "
+            f"label, got '{cut(str(favourable))}'. Choose it again, under Scope, with --favourable, or "
+            "in the schema file."
+        )
+    return names.index(normal(favourable)), ""
 
 
 def _plain_names(own: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,12 +16,11 @@ from pages.scope.form import ask_threshold
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.members import controls
 from pages.shared.review import kind, model_fit
-from pages.shared.review.favourable_outcome import ask_favourable
+from pages.shared.review.favourable_outcome import ask_decision, ask_favourable
 from pages.shared.texts import counts as text_data
 from pages.shared.texts import terms as text_terms
 
 if TYPE_CHECKING:
-    from fairness_engine.data.schema import Schema
     from fairness_engine.groups.identity_terms.matching import TermCounts
     from fairness_engine.store.records import Review, ReviewTerms
 
@@ -37,7 +36,7 @@ def draw(review: Review) -> None:
     _say_sizes(review, column, terms, compared)
     session.link_to(navigation.DATA, "Other terms: see the Data page")
     st.header("Decision", anchor=False)
-    schema = ask_favourable(review) if review.schema and review.schema.label else _ask_decision(review)
+    schema = ask_favourable(review) if review.schema and review.schema.label else ask_decision(review)
     threshold = ask_threshold(saved, review.fit or {}, *st.columns(2, vertical_alignment="bottom"))
     if not compared:
         st.stop()
@@ -76,21 +75,3 @@ def sizes_in_words(counts: TermCounts, terms: ReviewTerms, compared: list[str]) 
             said = "no text holds a term of it, so it is left out"
         lines.append(f"**{wording.markdown(name)}**: {said}.")
     return lines
-
-
-def _ask_decision(review: Review) -> Schema:
-    """Which of the model's decisions is favourable, for texts without a label; returns the schema with the answer."""
-    schema = review.schema
-    fit = review.fit or {}
-    assert schema is not None, "asked after the data step"
-    names = [str(name) for name in fit.get("classes") or ()]
-    known = int(fit.get("favourable", 1))
-    chosen = st.selectbox(
-        "Favourable outcome",
-        names,
-        index=known if known < len(names) else 0,
-        help=wording.explain("favourable outcome"),
-        key="favourable_decision",
-    )
-    st.caption("There is no label, so these are the model's own decisions.")
-    return schema if chosen is None or chosen == schema.favourable else replace(schema, favourable=chosen)

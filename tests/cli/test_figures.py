@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from scipy.stats import hypergeom
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from test_commands import DATA, INPUTS, MODEL, SCHEMA, Commands
 
 from fairness_engine.cli.commands.figures import FIGURES_KEYS
@@ -175,3 +180,30 @@ def test_rows_of_unknown_group_are_among_the_rows_that_count(command: Commands, 
     assert table["n_unknown"] == labelled.dept.isna().sum()
     assert sum(group["rows"] for group in table["groups"]) + table["n_unknown"] == len(labelled)
     assert f"{len(people) - len(labelled)} of the file's 400 rows do not count" in " ".join(said["notes"])
+
+
+def test_without_a_label_one_of_the_models_outcomes_is_named(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "age": rng.integers(20, 60, 400)})
+    decided = np.where(people.age + 12 * (people.sex == "m") + rng.normal(0, 6, 400) > 48, "accepted", "rejected")
+    codes = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    model = make_pipeline(codes, LogisticRegression(max_iter=500)).fit(people, decided)
+    skops.io.dump(model, tmp_path / "model.skops")
+    people.to_csv(tmp_path / "people.csv", index=False)
+    options = ["--data", str(tmp_path / "people.csv"), "--model", str(tmp_path / "model.skops"), "--protected", "sex"]
+    is_accepted = pd.Series(model.predict(people) == "accepted").groupby(people.sex).sum()
+
+    def selected(*more: str) -> tuple[dict[str, int], str]:
+        result = command.json("figures", *options, *more)
+        (table,) = result["tables"]
+        return {group["labels"][0]: group["selected"]["n_hits"] for group in table["groups"]}, " ".join(result["notes"])
+
+    named, said = selected("--favourable", "accepted")
+    assert (named, "Nobody said" in said) == (is_accepted.to_dict(), False)
+    taken, said = selected()
+    assert taken == (people.sex.value_counts() - is_accepted).to_dict()
+    assert "Nobody said which outcome is good for the person: 'rejected' counts as favourable." in said
+    for kind in ("rules", "search"):
+        assert "'rejected' counts as favourable" in " ".join(command.json(kind, *options)["notes"])
+    assert command("figures", *options, "--favourable", "granted") == 2
+    assert "must be one of the model's (accepted, rejected), since the data has no label, got 'granted'" in command.err

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.data.schema import Column, Kind, number_text
+from fairness_engine.models.sklearn.native_parts import all_parts
 
 _TRUTHS = {"true": "True", "TRUE": "True", "True": "True", "false": "False", "FALSE": "False", "False": "False"}
 """What pandas takes for truth values."""
 _READ_AS_MISSING = ("", "None", "NaN", "nan", "null", "NULL", "NA", "N/A", "n/a", "#N/A", "<NA>", "-nan", "-NaN")
 """What pandas reads as a missing cell of a file."""
+_IMPUTERS = ("SimpleImputer", "MissingIndicator", "KNNImputer", "IterativeImputer")
 _NEARLY = 1e-6
 _OF_ITS_OWN = ("KBinsDiscretizer",)
 """What encodes values of its own making: its encoder knows numbers of bins, and none of the column's."""
@@ -90,12 +92,35 @@ def dropped_columns(estimator: Any) -> list[str]:
     return [name for name in own if name not in taken]
 
 
-def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[str]]:
+def missing_value(known: Sequence[Any], filled: Collection[Any]) -> float | None:
+    """What a model was given for a missing cell of a column: NaN as of a file, or ``None`` as of a database or a column
+    of truth values, which are two categories to it.
+
+    Args:
+        known: the categories of the column that the model was trained on.
+        filled: what imputers fill in, as ``filled_in`` has it.
+    """
+    knows_nan = any(isinstance(value, float) and math.isnan(value) for value in known)
+    is_none = None in filled or any(value is None for value in known)
+    return None if is_none and not knows_nan else math.nan
+
+
+def filled_in(estimator: Any) -> set[Any]:
+    """What the imputers of an estimator fill in: ``None``, ``"nan"`` for NaN, or another value; empty without any."""
+    found = [getattr(part, "missing_values", 0) for part in all_parts(estimator) if type(part).__name__ in _IMPUTERS]
+    return {"nan" if isinstance(value, float) and math.isnan(value) else value for value in found}
+
+
+def spell(
+    column: Column, known: Sequence[Any] | None, missing: float | None = math.nan, *, is_filled_in: bool = False
+) -> tuple[list[Any], list[str]]:
     """What to pass for each category of a column, and which categories the model does not know.
 
     Args:
-        known: the categories that the model was trained on; ``None`` when it does not say: then truth values, and NaN
-            for empty cells, are passed, which pandas makes of them.
+        known: the categories that the model was trained on; ``None`` when it does not say: then truth values, and
+            ``missing`` for empty cells, are passed, which pandas makes of them.
+        missing: what the model was given for a missing cell.
+        is_filled_in: it has an imputer, so that it need not know missing cells as a category.
 
     Returns:
         values parallel to ``column.codes``, and the labels of unknown categories.
@@ -106,14 +131,16 @@ def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[
         are_truths = {normal(code) for code in column.codes} <= set(_TRUTHS.values())
         if are_truths:
             return [normal(code) == "True" for code in column.codes], []
-        return [math.nan if code == "" else code for code in column.codes], []
+        return [missing if code == "" else code for code in column.codes], []
     own = {normal(value): value for value in known}
     own |= {value: value for value in known if isinstance(value, str)}  # " m" and "m" may be two: as it stands, first
+    if is_filled_in:
+        own.setdefault("", missing)
     if any(is_missing_value(value) for value in known):
-        own = dict.fromkeys(_READ_AS_MISSING, math.nan) | own
+        own = dict.fromkeys(_READ_AS_MISSING, missing) | own
     spelled = [code if code in own else normal(code) for code in column.codes]
-    missing = [label for text, label in zip(spelled, column.labels, strict=True) if text not in own]
-    return [own.get(text, code) for text, code in zip(spelled, column.codes, strict=True)], missing
+    unknown = [label for text, label in zip(spelled, column.labels, strict=True) if text not in own]
+    return [own.get(text, code) for text, code in zip(spelled, column.codes, strict=True)], unknown
 
 
 def is_missing_value(value: Any) -> bool:

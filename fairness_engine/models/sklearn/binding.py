@@ -19,8 +19,10 @@ from fairness_engine.models.encoders.tabulated import tabulate
 from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.inputs.spelling import (
     dropped_columns,
+    filled_in,
     is_missing_value,
     known_categories,
+    missing_value,
     normal,
     refusing_columns,
     spell,
@@ -239,6 +241,7 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
         return ()
     known = known_categories(estimator)
     refusing = refusing_columns(estimator)
+    filled = filled_in(estimator)
     notes = []
     for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
         own = known.get(name)
@@ -252,7 +255,11 @@ def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]
             if name in refusing:
                 raise FitError(said)
             notes.append(said)
-        values, missing = spell(column, own)
+        missing_cell = missing_value(own or (), filled)
+        if missing_cell is None:
+            encoder.respell_missing(name, None)
+        is_filled_in = (None if missing_cell is None else "nan") in filled
+        values, missing = spell(column, own, missing_cell, is_filled_in=is_filled_in)
         if values != list(column.codes):
             encoder.respell(name, values)
         alike = told_apart_by_blanks(column, own or ())

@@ -90,8 +90,7 @@ def ask_favourable(review: Review) -> Schema:
     assert schema is not None, "the page asks after the data step"
     dataset = dataset_of(review)
     if not dataset.classes:
-        st.caption("There is no label, so no outcome is called favourable.")
-        return schema
+        return ask_decision(review)
     codes = _codes(schema, dataset)
     chosen = st.selectbox(
         "Favourable outcome",
@@ -106,3 +105,28 @@ def ask_favourable(review: Review) -> Schema:
     if chosen is None or chosen == dataset.favourable_class:
         return schema
     return replace(schema, favourable=codes[chosen])
+
+
+def ask_decision(review: Review) -> Schema:
+    """Which of the model's decisions is good for the person, for data without a label; returns the schema with the
+    answer.
+    """
+    schema = review.schema
+    fit = review.fit or {}
+    assert schema is not None, "asked after the data step"
+    names = [str(name) for name in fit.get("classes") or ()]
+    if not names:
+        st.caption("There is no label, so no outcome is called favourable.")
+        return schema
+    known = int(fit.get("favourable", 1))
+    chosen = st.selectbox(
+        "Favourable outcome",
+        names,
+        index=known if schema.favourable is not None and known < len(names) else None,
+        placeholder="Choose the outcome that is good for the person",
+        help=wording.explain("favourable outcome"),
+        key="favourable_decision",
+        disabled=controls.off(),
+    )
+    st.caption("There is no label, so these are the model's own decisions.")
+    return schema if chosen is None or chosen == schema.favourable else replace(schema, favourable=chosen)

@@ -28,17 +28,20 @@ _NEGLIGIBLE_SDS = 12.0
 
 
 @lru_cache(4096)  # pages write the same figures at every click
-def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float = LEVEL) -> tuple[float, float]:
+def share_interval(n_hits: float, n: int, n_all: int | None = None, level: float = LEVEL) -> tuple[float, float]:
     """Lowest and highest share that ``n_hits`` of ``n`` draws do not contradict, each end wrong with probability ``(1 -
     level) / 2`` at most.
 
     Args:
-        n_hits, n: 0 or more; with no draw the interval is 0 to 1.
+        n_hits, n: 0 or more; with no draw the interval is 0 to 1. Of draws that come many from each of a few units
+            (swaps of terms, of texts) ``n`` is the units, and ``n_hits`` what share of them the draws make, which need
+            be no whole number: two draws of one unit may be as alike as they like.
         n_all: how many there are, where draws are made without replacement: at least ``n``. Who was drawn is known, so
             that the interval of all is the share itself. ``None``: draws are independent.
         level: of confidence.
 
-    Reference: Clopper and Pearson (1934); of a finite population the same with hypergeometric tails (Katz 1953).
+    Reference: Clopper and Pearson (1934); of a finite population the same with hypergeometric tails (Katz 1953); of
+        units the same with an effective size (Korn and Graubard 1998), here the smallest that it can be.
     """
     if n == 0:
         return 0.0, 1.0
@@ -46,14 +49,14 @@ def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float =
     if n_all is None:
         ends = _ends(np.array([float(n_hits)]), np.array([float(n)]), np.array([half]))
         return float(ends[0][0]), float(ends[1][0])
-    low = _least(n_hits, n, n_all, half)
-    high = n_all - _least(n - n_hits, n, n_all, half)
+    low = _least(int(n_hits), n, n_all, half)
+    high = n_all - _least(n - int(n_hits), n, n_all, half)
     return min(low / n_all, n_hits / n), max(
         high / n_all, n_hits / n
     )  # no number of people may make just the share of the draws
 
 
-def paired_interval(n_gained: int, n_lost: int, n: int) -> tuple[float, float]:
+def paired_interval(n_gained: float, n_lost: float, n: int) -> tuple[float, float]:
     """The change of a share of the same ``n`` rows, of which some count that did not and some no longer count, at 95 %.
 
     The shares of gained and of lost rows have their exact intervals, and the ends of the difference are combined from

@@ -35,9 +35,14 @@ class Share:
         hold(are_in_order(0.0, self.low, self.share, self.high, 1.0), "interval")
 
     @classmethod
-    def of(cls, n_hits: int, n: int) -> Share:
-        """With its interval."""
-        low, high = share_interval(n_hits, n)
+    def of(cls, n_hits: int, n: int, n_independent: int | None = None) -> Share:
+        """With its interval.
+
+        Args:
+            n_independent: of how many independent units the draws are, where that is fewer: see ``share_interval``.
+        """
+        n_units = n if n_independent is None else min(n, n_independent)
+        low, high = share_interval(n_hits / n * n_units if n else 0, n_units)
         return cls(n_hits, n, n_hits / n if n else 0.0, low, high)
 
 

@@ -519,8 +519,10 @@ def _with_note(events: Iterator[Event], note: str) -> Iterator[Event]:
     if note:
         yield ResultReady("notes", {"notes": [note]})
     for event in events:
-        is_merged = note and isinstance(event, ResultReady) and event.name == "notes"
-        yield ResultReady("notes", {"notes": [note, *event.content["notes"]]}) if is_merged else event
+        if note and isinstance(event, ResultReady) and event.name == "notes" and isinstance(event.content, dict):
+            yield ResultReady("notes", {"notes": [note, *event.content["notes"]]})
+        else:
+            yield event
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -84,13 +84,15 @@ def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:
 def _estimate(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.share import run_estimate
 
-    yield from _prepare(opened)
     settings = (config.distribution.value, config.n_samples, config.seed)
+    is_of_data = config.distribution is Distribution.DATA
     more = opened.dataset.incomplete
     answers = None
-    if config.distribution is Distribution.DATA and more is not None:
+    if is_of_data and more is not None:
         answers = opened.incomplete_favourable
     incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
+    n_counted = len(opened.dataset.rows) + (0 if incomplete_rows is None else len(incomplete_rows))
+    yield from _prepare(opened, note=opened.dataset.say_left_out(n_counted) if is_of_data else "")
     yield from run_estimate(
         opened.model,
         opened.domain,
@@ -109,8 +111,11 @@ def _count(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> 
     yield from run_exact(opened.model, opened.domain, clock, lambda: opened.plausibility, config.seed)
 
 
-def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> Iterator[Event]:
+def _prepare(opened: ModelSession, technique: type[Technique] | None = None, note: str = "") -> Iterator[Event]:
     """Look at the model, and compile or load the loops that compare variants.
+
+    Args:
+        note: one more sentence on what the run is of.
 
     Raises:
         InputError: it cannot be searched, or not with this technique; see ``requirements.check``.
@@ -120,8 +125,8 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> 
 
     held = (opened.model, opened.domain, opened.dataset.rows)
     notes = requirements.check(*held, technique, refuses_one_score=technique is not None)
-    if notes:
-        yield ResultReady("notes", {"notes": list(notes)})
+    if notes or note:
+        yield ResultReady("notes", {"notes": [*notes, *([note] if note else [])]})
     kernels.warm_up()
     if technique is not None:
         technique.warm_up()

@@ -44,12 +44,14 @@ from fairness_engine.retraining.evaluation.summary import (
     none_found,
     nothing_to_mitigate,
     opinion_of,
+    scope_notes,
     summary,
     threshold_note,
     unseen_note,
     unwritten_notes,
     vetoed_note,
     without_model,
+    words_of,
 )
 from fairness_engine.retraining.evaluation.verdict import Opinion, Words, where_all_alike
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups, WorstGroups
@@ -95,6 +97,7 @@ class Resources:
     words = Words()
 
     def __init__(self, subject: RetrainingTask, settings: RetrainSettings, seed: int, desk: Session) -> None:
+        self.words = words_of(subject.domain.scope)
         self.subject: Retrainable = subject
         self._subject = subject
         self.settings = settings
@@ -138,6 +141,10 @@ class Resources:
     def changes(self, models: tuple[Model, Model], examined: tuple[Examined, Examined], meter: Meter) -> Changes:
         """Who is decided differently by the new model; see ``changes.changes``."""
         return changes(self._subject, models, examined, self.parts, meter, self._found.used)
+
+    def notes_on_scope(self, before: Examined) -> list[str]:
+        """What a reader of any figure should know of whom it is of."""
+        return scope_notes(self._subject.domain, len(before.data), len(self.parts.test))
 
     def notes_on(self, model: Model, changed: Changes) -> list[str]:
         """What a reader of the new model's figures should know."""
@@ -438,6 +445,7 @@ class _Retraining:
             if after is not None and opinion.verdict is Verdict.IMPROVED:
                 text = gain_text(self._control, after, self._shop.words)
                 story.notes += [text] if text else []
+        story.notes += self._shop.notes_on_scope(before)
         facts["is_raised"] = self._is_raised or opinion.verdict is Verdict.WORSE
         facts["chance"] = self._test.chance_text(before.measured.quality)
         kept = story.kept

@@ -15,12 +15,19 @@ import joblib
 import numpy as np
 import onnx
 import pytest
+import sklearn.datasets
 import skops.io
 from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes the next one importable
+from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OutputCodeClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema, random_network, write_legacy_h5
@@ -160,6 +167,38 @@ def test_a_skops_file_that_names_posix_system_is_refused_and_does_not_run_it(tmp
     assert b"posix" in zipfile.ZipFile(path).read("schema.json")
     with pytest.raises(ModelError, match=r"posix\.system.*not a known part of scikit-learn"):
         open_model(path, numbers_schema())
+
+
+def _with_gaps() -> np.ndarray:
+    rows = ROWS.copy()
+    rows[::9, 1] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rows", "labels"),
+    [
+        (make_pipeline(IterativeImputer(max_iter=2), LogisticRegression(max_iter=500)), _with_gaps(), LABELS),
+        (CalibratedClassifierCV(LogisticRegression(max_iter=500), method="temperature"), ROWS, LABELS),
+        (OutputCodeClassifier(TREE, code_size=1.2, random_state=0), ROWS, LABELS + (ROWS[:, 3] > 7)),
+        (make_pipeline(FunctionTransformer(np.round, kw_args={"decimals": -1}), TREE), ROWS, LABELS),
+    ],
+    ids=["imputer by regressions", "temperature", "codes of classes", "rounded"],
+)
+def test_seldom_parts_of_scikit_learn_are_read(
+    tmp_path: Path, estimator: Any, rows: np.ndarray, labels: np.ndarray
+) -> None:
+    fitted = clone(estimator).fit(rows, labels)
+    skops.io.dump(fitted, tmp_path / "m.skops")
+    model = open_model(tmp_path / "m.skops", numbers_schema(), classes=tuple(map(str, sorted(set(labels)))))
+    assert (model.decide(model.scores(ROWS)) == fitted.predict(ROWS)).all()
+
+
+def test_a_part_of_scikit_learn_that_is_not_read_is_no_part_of_others(tmp_path: Path) -> None:
+    transformer = FunctionTransformer(sklearn.datasets.load_svmlight_file)
+    skops.io.dump(make_pipeline(transformer, TREE), tmp_path / "m.skops")
+    with pytest.raises(ModelError, match="a part of scikit-learn that is not read, and is refused"):
+        open_model(tmp_path / "m.skops", numbers_schema())
 
 
 class OwnTree(DecisionTreeClassifier):

@@ -185,3 +185,27 @@ def test_a_paired_change_tells_more_of_a_score_than_two_intervals_that_overlap()
     assert verdict(lower, -0.3, 0.0) is Verdict.NO_IMPROVEMENT
     assert verdict(higher, 0.1, 0.3) is Verdict.WORSE
     assert verdict(higher, -0.3, -0.1) is Verdict.NO_IMPROVEMENT
+
+
+def test_draws_of_few_texts_are_no_more_than_the_texts() -> None:
+    """Of 13 texts each hangs on its term or not, and 2,000 swaps are drawn of them: the interval is over the texts."""
+    rng = np.random.default_rng(0)
+    n_held = n_too_sharp = 0
+    for _ in range(400):
+        hangs = rng.random(13) < 0.1
+        n_hits = int(hangs[rng.integers(0, 13, 2_000)].sum())
+        share = Share.of(n_hits, 2_000, 13)
+        assert share.low <= share.share == n_hits / 2_000 <= share.high
+        n_held += share.low <= 0.1 <= share.high
+        naive = Share.of(n_hits, 2_000)
+        n_too_sharp += not naive.low <= 0.1 <= naive.high
+    assert n_held >= 0.95 * 400
+    assert n_too_sharp > 200
+    before = np.zeros(2_000, dtype=bool)
+    before[: 2_000 // 12] = True  # all swaps of one text of twelve
+    after = np.zeros(2_000, dtype=bool)
+    assert paired_change(before, after).is_fall
+    change = paired_change(before, after, 12)
+    assert (change.is_fall, change.value) == (False, paired_change(before, after).value)
+    assert paired_change(np.ones(2_000, dtype=bool), after, 12).is_fall
+    assert paired_change(before, after, 3_000) == paired_change(before, after)

@@ -29,11 +29,15 @@ TRUSTED_TYPES = (
     "builtins.object",
     "fairness_engine.models.fair_svm.FairLinearSVC",
     "functools.partial",
+    "numpy.clip",
     "numpy.dtype",
+    "numpy.nan_to_num",
+    "numpy.round",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -43,6 +47,8 @@ TRUSTED_TYPES = (
     "sklearn.gaussian_process.kernels.ConstantKernel",
     "sklearn.gaussian_process.kernels.Product",
     "sklearn.gaussian_process.kernels.RBF",
+    "sklearn.impute._iterative.IterativeImputer",
+    "sklearn.impute._iterative._ImputerTriplet",
     "sklearn.metrics._classification.accuracy_score",
     "sklearn.metrics._classification.balanced_accuracy_score",
     "sklearn.metrics._classification.brier_score_loss",
@@ -62,6 +68,7 @@ TRUSTED_TYPES = (
     "sklearn.metrics._scorer._Scorer",
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.multiclass._ConstantPredictor",
     "sklearn.neighbors._ball_tree.BallTree",
     "sklearn.neighbors._kd_tree.KDTree",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
@@ -103,9 +110,12 @@ def _load(content: bytes) -> tuple[Any, tuple[str, ...]]:
             estimator = skops.io.loads(content, trusted=list(TRUSTED_TYPES))
     except UntrustedTypesFoundException:
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED_TYPES)) or ["a type"]
+        is_own = unknown[0].startswith("sklearn.")
+        why = "a part of scikit-learn that is not read" if is_own else "not a known part of scikit-learn"
+        instead = "its other" if is_own else "scikit-learn's own"
         raise ModelError(
-            f"The model file names '{unknown[0][:100]}', which is not a known part of scikit-learn, and is refused. "
-            "Build the model from scikit-learn's own classes and save it again, or convert it to .onnx.",
+            f"The model file names '{unknown[0][:100]}', which is {why}, and is refused. Build the model from "
+            f"{instead} classes and save it again, or convert it to .onnx.",
             recipe=next(filter(None, map(recipe_for_type, unknown)), ""),
         ) from None
     except Exception as error:  # noqa: BLE001 - a damaged file fails inside skops in any way

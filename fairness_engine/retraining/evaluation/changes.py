@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairness_engine.retraining.subject import RetrainingTask
 
 
-def paired_change(before: BoolArray, after: BoolArray) -> PairedChange:
+def paired_change(before: BoolArray, after: BoolArray, n_independent: int | None = None) -> PairedChange:
     """The change of the share of rows that count.
 
     Rows that stay what they were say nothing of a change, which is why the interval is narrower than what the two
@@ -36,12 +36,16 @@ def paired_change(before: BoolArray, after: BoolArray) -> PairedChange:
 
     Args:
         before, after: whether each row counts ``(n_rows,)``.
+        n_independent: of how many independent units the rows are, where that is fewer: see ``share_interval``.
     """
     n = len(before)
     n_gained = int((after & ~before).sum())
     n_lost = int((before & ~after).sum())
     value = (n_gained - n_lost) / n if n else 0.0
-    return PairedChange(value, *paired_interval(n_gained, n_lost, n), n_gained, n_lost, n)
+    n_units = n if n_independent is None else min(n, n_independent)
+    weight = n_units / n if n else 0.0
+    low, high = paired_interval(weight * n_gained, weight * n_lost, n_units)
+    return PairedChange(value, low, high, n_gained, n_lost, n)
 
 
 _LEAST_ROWS = 10

@@ -149,12 +149,14 @@ class Examined:
         decided: class of each held-out row ``(n_rows,)``.
         uniform: whether each drawn individual is discriminatory ``(n_draws,)``.
         data: the same of the held-out rows that lie inside the scope ``(n_inside,)``.
+        n_independent: of how many independent units the draws are, where that is fewer.
     """
 
     measured: Measured
     decided: IntArray
     uniform: BoolArray
     data: BoolArray
+    n_independent: int | None = None
 
 
 class Meter:
@@ -166,6 +168,9 @@ class Meter:
         rows, labels: of the data.
         clock: asked between batches.
     """
+
+    n_independent: int | None = None
+    """See ``Examined``."""
 
     def __init__(
         self, domain: Domain, people: FloatArray, rows: FloatArray, labels: IntArray, clock: Clock = NO_LIMIT
@@ -187,9 +192,13 @@ class Meter:
         scores = model.scores(self._rows)
         self.evaluations += len(self._rows)
         found = quality(model, scores, self._labels, model.favourable)
-        verdicts = self.verdicts(model, self._people), self.verdicts(model, self._inside)
-        shares = (Share.of(int(each.sum()), len(each)) for each in verdicts)
-        return Examined(Measured(found, *shares), model.decide(scores), *verdicts)
+        uniform, data = self.verdicts(model, self._people), self.verdicts(model, self._inside)
+        shares = self._share_of(uniform, self.n_independent), self._share_of(data)
+        return Examined(Measured(found, *shares), model.decide(scores), uniform, data, self.n_independent)
+
+    @staticmethod
+    def _share_of(verdicts: BoolArray, n_independent: int | None = None) -> Share:
+        return Share.of(int(verdicts.sum()), len(verdicts), n_independent)
 
     def chance_text(self, found: Quality) -> str:
         """That a model with these figures is no better than chance; empty where it is."""
@@ -202,11 +211,8 @@ class Meter:
 
     def shares(self, model: Model) -> tuple[Share, Share]:
         """The shares of the drawn individuals, and of the rows."""
-        return self.share(model, self._people), self.share(model, self._inside)
-
-    def share(self, model: Model, people: FloatArray) -> Share:
-        """The share of people whose variants are not decided alike."""
-        return Share.of(int(self.verdicts(model, people).sum()), len(people))
+        uniform, data = self.verdicts(model, self._people), self.verdicts(model, self._inside)
+        return self._share_of(uniform, self.n_independent), self._share_of(data)
 
     def verdicts(self, model: Model, people: FloatArray) -> BoolArray:
         """Whether each is discriminatory ``(n_people,)``."""

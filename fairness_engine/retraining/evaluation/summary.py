@@ -9,6 +9,7 @@ from typing import Any
 from fairness_engine.models.encoders.linked import spelling_of
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.verdict import (
     Opinion,
@@ -26,6 +27,8 @@ from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.retraining.strategy import Validation
 from fairness_engine.retraining.subject import Retrainable, RetrainingTask
 
+_MOST_VALUES = 12
+"""Of an attribute that a note names."""
 _AS_IT_IS = "the model as it is, with a threshold for each group"
 
 
@@ -216,9 +219,57 @@ def none_found(standing: Validation, n_draws: int, words: Words) -> str:
     if standing.uniform or standing.data:
         return ""
     return (
-        f"None of {n_draws:,} {words.drawn}, and none of the rows, is discriminatory: none found that a retraining "
-        "could mend."
+        f"None of {n_draws:,} {words.drawn}, and none of the rows that choose, is discriminatory: none found that a "
+        "retraining could mend. The test rows are others."
     )
+
+
+def words_of(scope: Scope) -> Words:
+    """What the shares are shares of, in a scope."""
+    gap = scope.score_gap
+    if not gap:
+        return Words()
+    apart = f"scores more than {gap:g} apart"
+    return Words(
+        share=f"The share of individuals with {apart}",
+        many=f"individuals have {apart}",
+        figures=(f"{apart}, of the domain", f"{apart}, of the test rows"),
+        meaning=(
+            f"What is measured is whether two people who differ in protected attributes only get {apart}; their "
+            "decisions may be the same. Other columns may stand for a protected attribute, and groups may differ "
+            "without any such pair."
+        ),
+    )
+
+
+def scope_notes(domain: Domain, n_inside: int, n_test: int) -> list[str]:
+    """What narrows a scope: limits, values that are compared, attributes that stay, and how many test rows lie in it.
+
+    Args:
+        n_inside: of the test rows, those that the share of the test rows is of.
+        n_test: of the test rows, all.
+    """
+    scope = domain.scope
+    said = []
+    for name, (low, high) in scope.limits.items():
+        column = domain.schema.column(name)
+        said.append(f"{name} from {column.text(low)} to {column.text(high)}")
+    for name, values in scope.bins.items():
+        column = domain.schema.column(name)
+        said.append(
+            f"{name} {', '.join(map(column.text, values[:_MOST_VALUES]))}{', ...' * (len(values) > _MOST_VALUES)}"
+        )
+    text = f"People are looked at with {'; '.join(said)}. " if said else ""
+    if scope.fixed:
+        text += f"What stays as somebody has it: {', '.join(scope.fixed)}. "
+    if n_inside < n_test:
+        text += (
+            f"Of the {n_test:,} test rows {n_inside:,} lie in this scope: the share of the test rows is of these, "
+            "accuracy and groups are of all. "
+        )
+    gap = scope.score_gap
+    differ = f"What counts is whether scores are more than {gap:g} apart, not whether decisions differ." if gap else ""
+    return [note for note in (text.strip(), differ) if note]
 
 
 def unseen_note(model: Model, subject: RetrainingTask) -> str:
@@ -239,16 +290,17 @@ def threshold_note(model: Model) -> str:
 
 
 def incomplete_note(model: Model, subject: RetrainingTask) -> str:
-    """What rows with missing cells have to do with the new model, which has learned of none; empty where there are
-    none, or the original takes none.
+    """What rows with missing cells have to do with the new model, which has learned of none; where the original takes
+    none, or nobody can ask it (the scope has links), that they do not count; empty where there are none.
     """
     more = subject.dataset.incomplete
+    left_out = subject.dataset.say_left_out(len(subject.dataset.rows))
     if more is None or subject.model.incomplete is None or spelling_of(subject.model) is not None:
-        return ""
+        return left_out
     scores = incomplete_scores(subject.model, more.rows)
     is_told = is_answered(scores)
     if not is_told.any():
-        return ""
+        return left_out
     said = (
         f"{int(is_told.sum()):,} rows with a missing cell, which the original takes, trained nothing and are in none "
         "of these figures."

@@ -141,9 +141,13 @@ class TextResources(Resources):
             0,
             0,
             paired_change(right[0], right[1]),
-            paired_change(before.uniform, after.uniform),
+            paired_change(before.uniform, after.uniform, after.n_independent),
             paired_change(before.data, after.data),
         )
+
+    def notes_on_scope(self, _: Examined) -> list[str]:
+        """See ``Resources``: texts have no ranges."""
+        return []
 
     def notes_on(self, _: Model, changed: Changes) -> list[str]:
         """See ``Resources``."""

@@ -132,7 +132,8 @@ class TextGroupMeter(GroupMeter):
         others.
         """
         was, now = (self._decided(model, group) for model in (before, after))
-        return paired_change(*(np.abs(inside - others) > 0.5 for inside, others in (was, now)))
+        is_before, is_after = (np.abs(inside - others) > 0.5 for inside, others in (was, now))
+        return paired_change(is_before, is_after)
 
     def _decided(self, model: Model, group: RuleGroup) -> tuple[FloatArray, FloatArray]:
         """Of each template whether it gets the favourable outcome with the rule set's terms, and the share of other

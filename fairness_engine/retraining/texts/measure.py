@@ -33,12 +33,14 @@ class Twins:
         starts: where each group begins ``(n_groups,)``: a text with every term of one category.
         of: the text that each group is of, ascending ``(n_groups,)``.
         n_texts: how many there are.
+        n_independent: of how many texts they were drawn, where some may be the same one.
     """
 
     rows: FloatArray
     starts: IntArray
     of: IntArray
     n_texts: int
+    n_independent: int | None = None
 
     def __len__(self) -> int:
         return self.n_texts
@@ -73,12 +75,12 @@ def random_swaps(data: TextData, positions: IntArray, n: int, rng: np.random.Gen
         which = (category,)
         texts += data.space.fill(data.space.template(text, which), which, two[:, None])
     n_drawn = len(texts) // 2
-    return Twins(data.book.rows(texts), 2 * np.arange(n_drawn), np.arange(n_drawn), n_drawn)
+    return Twins(data.book.rows(texts), 2 * np.arange(n_drawn), np.arange(n_drawn), n_drawn, len(holding))
 
 
 class TextMeter(Meter):
     """Measures models of texts alike: ``uniform`` is the share of random swaps, ``data`` that of texts, that change a
-    decision.
+    decision. Intervals of both are over texts: the swaps of one text hang together.
 
     Args:
         swaps: ``random_swaps`` of the texts.
@@ -89,6 +91,7 @@ class TextMeter(Meter):
 
     def __init__(self, swaps: Twins, twins: Twins, rows: FloatArray, labels: IntArray, clock: Clock = NO_LIMIT) -> None:
         self._people = swaps
+        self.n_independent = swaps.n_independent
         self._inside = twins
         self._clock = clock
         self._rows = rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairness_engine.data.schema import Schema, Value
+from fairness_engine.data.inference import known_favourable
+from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.errors import FitError, ModelError, cut
 from fairness_engine.models.inputs.spelling import normal
 
@@ -100,7 +101,7 @@ def favourable_of_model(classes: Sequence[str], favourable: Value | None, taken:
     Args:
         classes: what the model calls them.
         favourable: the one that somebody named.
-        taken: the one that is taken where nobody did.
+        taken: the one that is taken where nobody did, and none has a usual name.
 
     Returns:
         its index, and a sentence where nobody named it.
@@ -110,6 +111,8 @@ def favourable_of_model(classes: Sequence[str], favourable: Value | None, taken:
     """
     names = [normal(name) for name in classes]
     if favourable is None:
+        usual = known_favourable(Column("decision", Kind.CATEGORICAL, codes=tuple(classes), labels=tuple(classes)))
+        taken = taken if usual is None else list(classes).index(str(usual))
         return taken, (
             f"Nobody said which outcome is good for the person: '{classes[taken]}' counts as favourable. Choose it "
             "under Scope, with --favourable, or as 'favourable' in the schema file."

@@ -185,25 +185,32 @@ def test_rows_of_unknown_group_are_among_the_rows_that_count(command: Commands, 
 def test_without_a_label_one_of_the_models_outcomes_is_named(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     people = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "age": rng.integers(20, 60, 400)})
-    decided = np.where(people.age + 12 * (people.sex == "m") + rng.normal(0, 6, 400) > 48, "accepted", "rejected")
+    decided = np.where(people.age + 12 * (people.sex == "m") + rng.normal(0, 6, 400) > 48, "fit", "unfit")
     codes = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
     model = make_pipeline(codes, LogisticRegression(max_iter=500)).fit(people, decided)
     skops.io.dump(model, tmp_path / "model.skops")
     people.to_csv(tmp_path / "people.csv", index=False)
     options = ["--data", str(tmp_path / "people.csv"), "--model", str(tmp_path / "model.skops"), "--protected", "sex"]
-    is_accepted = pd.Series(model.predict(people) == "accepted").groupby(people.sex).sum()
+    is_accepted = pd.Series(model.predict(people) == "fit").groupby(people.sex).sum()
 
     def selected(*more: str) -> tuple[dict[str, int], str]:
         result = command.json("figures", *options, *more)
         (table,) = result["tables"]
         return {group["labels"][0]: group["selected"]["n_hits"] for group in table["groups"]}, " ".join(result["notes"])
 
-    named, said = selected("--favourable", "accepted")
+    named, said = selected("--favourable", "fit")
     assert (named, "Nobody said" in said) == (is_accepted.to_dict(), False)
     taken, said = selected()
     assert taken == (people.sex.value_counts() - is_accepted).to_dict()
-    assert "Nobody said which outcome is good for the person: 'rejected' counts as favourable." in said
+    assert "Nobody said which outcome is good for the person: 'unfit' counts as favourable." in said
     for kind in ("rules", "search"):
-        assert "'rejected' counts as favourable" in " ".join(command.json(kind, *options)["notes"])
+        assert "'unfit' counts as favourable" in " ".join(command.json(kind, *options)["notes"])
+    usual = make_pipeline(codes, LogisticRegression(max_iter=500))
+    usual.fit(people, np.where(decided == "fit", "accepted", "rejected"))
+    skops.io.dump(usual, tmp_path / "model.skops")
+    guessed, said = selected()
+    assert guessed == named
+    assert "Nobody said which outcome is good for the person: 'accepted' counts as favourable." in said
+    skops.io.dump(model, tmp_path / "model.skops")
     assert command("figures", *options, "--favourable", "granted") == 2
-    assert "must be one of the model's (accepted, rejected), since the data has no label, got 'granted'" in command.err
+    assert "must be one of the model's (fit, unfit), since the data has no label, got 'granted'" in command.err

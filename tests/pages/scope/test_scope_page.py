@@ -13,6 +13,7 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import many_variants
+from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import read_table
@@ -392,3 +393,33 @@ def test_a_scope_of_the_version_before_is_not_changed_unasked(open_app: OpenApp,
     assert leave_out(app).value is False
     assert app.metric[0].value == "6"
     assert "Not saved yet" not in said.text_of(app)
+
+
+def test_without_a_label_one_of_the_models_decisions_is_chosen_as_favourable(
+    open_app: OpenApp, store: RunStore
+) -> None:
+    sample = find_sample("credit")
+    model = store.add_file(sample.models[0].path, sample.models[0].path.name, FileRole.MODEL)
+    labelled = sample.schema_for(sample.models[0])
+    columns = tuple(column for column in labelled.columns if column.name != labelled.label)
+    schema = replace(labelled, columns=columns, label=None, favourable=None)
+    fit = {**FIT, "classes": ["0", "1"], "favourable": 1}
+    new = replace(
+        store.create_review("No label"),
+        data_id=store.add_file(sample.data, sample.data.name, FileRole.DATA).id,
+        model_id=model.id,
+        schema=schema,
+        fit=fit,
+    )
+    review = store.save_review(new)
+    app = open_app(SCOPE, review=review.id)
+    choice = app.selectbox(key="favourable_decision")
+    assert (choice.options, choice.value) == (["0", "1"], None)
+    choice.set_value("0").run()
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    saved = store.review(review.id)
+    assert saved.schema is not None
+    assert saved.fit is not None
+    assert (saved.schema.favourable, saved.fit["favourable"]) == ("0", 0)
+    assert open_app(SCOPE, review=review.id).selectbox(key="favourable_decision").value == "0"

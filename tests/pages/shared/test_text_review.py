@@ -506,18 +506,19 @@ def test_without_a_label_the_favourable_decision_is_chosen_among_the_models_own(
     review = comments(store, schema=Schema((column,)), model_id=_model(store))
     app = open_app(MODEL, review=review.id)
     assert said.errors_of(app) == []
-    assert "Favourable outcome: **removed**; change it under Scope" in said.text_of(app)
+    assert "Favourable outcome: **kept**; change it under Scope" in said.text_of(app)
     app.button(key="fit_confirmed").click().run()
     app = open_app(SCOPE, review=review.id)
     assert app.selectbox(key="favourable_decision").options == ["kept", "removed"]
-    app.selectbox(key="favourable_decision").set_value("kept").run()
+    assert app.selectbox(key="favourable_decision").value is None, "a guess is no answer"
+    app.selectbox(key="favourable_decision").set_value("removed").run()
     app.button(key="save_scope").click().run()
     assert said.errors_of(app) == []
     saved = store.review(review.id)
     assert saved.fit is not None
     assert saved.schema is not None
-    assert (saved.schema.favourable, saved.fit["favourable"]) == ("kept", 0)
-    assert open_app(SCOPE, review=review.id).selectbox(key="favourable_decision").value == "kept"
+    assert (saved.schema.favourable, saved.fit["favourable"]) == ("removed", 1)
+    assert open_app(SCOPE, review=review.id).selectbox(key="favourable_decision").value == "removed"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import difflib
 import math
 import re
@@ -13,6 +14,10 @@ from fairness_engine.errors import SettingError
 
 _PASSWORD = re.compile(r"(\w://[^\s/:@]*:)\S*@")
 """In the address of a database, which a complaint would repeat where the name of an option is mistyped."""
+
+
+_QUOTED_NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*=(.*)', re.DOTALL)
+"""An assignment to a name in quotation marks, which may hold an equals sign."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,8 +56,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names, separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    """Names, separated by commas; one with a comma in it stands in quotation marks, as in a CSV file."""
+    try:
+        (found,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        found = text.split(",")
+    return tuple(name.strip() for name in found if name.strip())
 
 
 def number(text: str) -> float:
@@ -105,7 +114,10 @@ def _whole(text: str, least: int) -> int:
 
 
 def _assignment(text: str, example: str) -> tuple[str, str]:
+    quoted = _QUOTED_NAME.match(text)
     name, sign, value = text.partition("=")
+    if quoted:
+        name, value = quoted[1].replace('""', '"'), quoted[2]
     if not sign or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"must be like {example}, got '{text}'")
     return name.strip(), value.strip()

@@ -12,7 +12,7 @@ import pytest
 import skops.io
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -224,3 +224,23 @@ def test_lists_of_categories_lose_those_of_columns_that_are_not_given(tmp_path: 
     assert (first, columns, second, numbers) == ("named", ["workclass"], "numbers", ["age", "hours_per_week"])
     assert [list(each) for each in texts.categories] == [list(subject.dataset.schema.column("workclass").codes)]
     assert "sex" not in changed.get_params()["columntransformer__transformers"][0][2]
+
+
+def test_boosting_that_names_its_inputs_loses_those_that_it_is_not_given(tree: RetrainingTask) -> None:
+    assert isinstance(tree.trainer, EstimatorTrainer)
+    names = tree.dataset.schema.names
+    inputs = OtherInputs(tree.trainer.encoder, ("sex",))
+    place = names.index("sex")
+    rises = [0] * len(names)
+    rises[-1] = 1
+    boosting = HistGradientBoostingClassifier(categorical_features=[0, place], monotonic_cst=rises)
+    changed = without_inputs(boosting, inputs)
+    assert changed.categorical_features == [name for name in (names[0], "sex") if name != "sex"]
+    assert changed.monotonic_cst == [rise for name, rise in zip(names, rises, strict=True) if name != "sex"]
+    behind = make_pipeline(ColumnTransformer([("all", "passthrough", list(names))]), boosting)
+    with pytest.raises(
+        ModelError, match="'categorical_features' of 'HistGradientBoostingClassifier' names columns behind"
+    ):
+        without_inputs(behind, inputs)
+    plain = make_pipeline(ColumnTransformer([("all", "passthrough", list(names))]), HistGradientBoostingClassifier())
+    assert without_inputs(plain, inputs).steps[0][1].transformers[0][2] == [name for name in names if name != "sex"]

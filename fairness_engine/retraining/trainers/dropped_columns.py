@@ -70,10 +70,38 @@ def without_inputs(estimator: Any, inputs: OtherInputs) -> Any:
     for part in parts_of(changed):
         if type(part).__name__ == "ColumnTransformer":
             part.set_params(transformers=_transformers(part.transformers, inputs))
-        elif type(part).__name__ == "HistGradientBoostingClassifier" and not isinstance(
-            part.categorical_features, str | None
-        ):
-            part.set_params(categorical_features=_named(part.categorical_features, inputs))
+        elif type(part).__name__ == "HistGradientBoostingClassifier":
+            part.set_params(**_boosting_settings(part, inputs, is_given_them=part is changed))
+    return changed
+
+
+def _boosting_settings(boosting: Any, inputs: OtherInputs, *, is_given_them: bool) -> dict[str, Any]:
+    """Settings of boosting on histograms that name its inputs, for the inputs that are left.
+
+    Args:
+        is_given_them: it is no step behind a transformation, whose columns have other places.
+
+    Raises:
+        ModelError: it names columns of a transformation.
+    """
+    named = {name: getattr(boosting, name) for name in ("categorical_features", "monotonic_cst")}
+    named = {name: value for name, value in named.items() if value is not None and not isinstance(value, str)}
+    if not named:
+        return {}
+    if not is_given_them:
+        raise ModelError(
+            f"'{next(iter(named))}' of '{type(boosting).__name__}' names columns behind a transformation, whose places "
+            "change when one goes. Train the model without the columns yourself, or name a surrogate: 'forest', "
+            "'tree', 'linear' or 'mlp'."
+        )
+    changed: dict[str, Any] = {}
+    if "categorical_features" in named:
+        changed["categorical_features"] = _named(named["categorical_features"], inputs)
+    constraints = named.get("monotonic_cst")
+    if isinstance(constraints, dict):
+        changed["monotonic_cst"] = {name: value for name, value in constraints.items() if name in inputs.names}
+    elif constraints is not None:
+        changed["monotonic_cst"] = [constraints[i] for i in inputs.positions]
     return changed
 
 

@@ -175,10 +175,10 @@ def fit(estimator: Any, inputs: Any, targets: Any, weights: dict[str, Any], job:
         except SearchStopped:
             raise
         except Exception as error:  # noqa: BLE001 - an estimator may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160].rstrip(".")
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:110].rstrip(".")
             raise ModelError(
                 f"The estimator must be one that can be fitted on the training rows, but '{type(estimator).__name__}' "
-                f"refuses them: {reason}. Change the estimator's settings, or choose a surrogate under Retrain."
+                f"refuses them: {reason}. Change its settings, or name a surrogate: 'forest', 'tree', 'linear', 'mlp'."
             ) from None
     return _has_epochs(last) or type(last).__name__ == "GradientBoostingClassifier"
 

@@ -81,7 +81,8 @@ def match_classes(
         return ClassMatch(_plain_names(own_names), notes=(note,))
     if own is None and schema.positive is not None:
         return ClassMatch(classes)  # the data's outcomes are in the order that was said
-    for names in (_label_codes(schema, classes), classes):
+    codes = codes_of_outcomes(schema, classes)
+    for names in (None if codes is None else tuple(map(str, codes)), classes):
         order = _order(own_names, names)
         if order is not None:
             is_named = own is not None
@@ -132,12 +133,12 @@ def _plain_names(own: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name if plain.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(plain))
 
 
-def _label_codes(schema: Schema, classes: tuple[str, ...]) -> tuple[str, ...] | None:
-    """What the label's column holds for each outcome."""
+def codes_of_outcomes(schema: Schema, classes: tuple[str, ...]) -> tuple[Value, ...] | None:
+    """What the label's column holds for each outcome; ``None`` where the schema does not say."""
     for column in schema.columns:
         if column.name == schema.label and set(column.labels) == set(classes):
             codes = dict(zip(column.labels, column.codes, strict=True))
-            return tuple(str(codes[name]) for name in classes)
+            return tuple(codes[name] for name in classes)
     return None
 
 

@@ -15,8 +15,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.clock import Clock
 from fairness_engine.codec import decode
+from fairness_engine.data.schema import Column, Kind
 from fairness_engine.errors import DataError, StopReason
 from fairness_engine.events import Event, ModelPart
+from fairness_engine.models.sklearn.files import TRUSTED_TYPES
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.pairs import Pairs
@@ -27,6 +29,7 @@ from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.subject import Origin, RetrainingTask
 from fairness_engine.retraining.trainers import sklearn_file
+from fairness_engine.retraining.trainers.factory import make_surrogate
 from fairness_engine.retraining.trainers.keras import reopened
 from fairness_engine.retraining.trainers.trainer import Binding
 from result_lies import is_possible
@@ -331,6 +334,29 @@ def test_a_model_without_protected_inputs_has_nothing_to_mitigate() -> None:
     assert "control" not in found.results
 
 
+def test_a_surrogate_answers_with_what_the_labels_column_holds_and_the_card_says_what_it_takes(tmp_path: Path) -> None:
+    settings = {"strategy": "variants", "surrogate": "tree", "tolerance": 0.3}
+    subject = sample_subject("credit_network.keras", "sex", settings=RetrainSettings.from_json(settings))
+    schema = subject.dataset.schema
+    codes = ("2", "1")  # its people are called otherwise than its file
+    label = Column("outcome", Kind.CATEGORICAL, codes=codes, labels=subject.dataset.classes)
+    named = replace(schema, columns=(*(c for c in schema.columns if c.name != schema.label), label), label="outcome")
+    binding = Binding(named, subject.dataset.classes, subject.model.favourable, None)
+    trainer = make_surrogate(subject.model, binding, RetrainSettings.from_json(settings))
+    subject = replace(subject, trainer=trainer, dataset=replace(subject.dataset, schema=named))
+    found = retrain(subject, _settings(**settings))
+    (tmp_path / "new.skops").write_bytes(found.file)
+    tree = skops.io.load(tmp_path / "new.skops", trusted=list(TRUSTED_TYPES))
+    assert set(tree.classes_) == set(codes)
+    rows = subject.dataset.rows
+    own = np.array(codes)[subject.dataset.labels]
+    assert (tree.predict(trainer.encoder.encode(rows)) == own).mean() > 0.7
+    card = found.result("card")["text"]
+    assert "A surrogate: another kind of model in place of the original." in card
+    assert f"takes {len(trainer.encoder.names)} inputs in this order: `{trainer.encoder.names[0]}`" in card
+    assert "as the label's column holds them: `2`, `1`." in card
+
+
 def test_a_model_without_a_discriminatory_individual_has_nothing_to_mend() -> None:
     """Sex has no path in the credit sample; the planted model knows that, though sex is among its inputs."""
     subject = sample_subject("credit_planted.onnx", "sex", settings=RetrainSettings(surrogate="tree"))
@@ -342,6 +368,7 @@ def test_a_model_without_a_discriminatory_individual_has_nothing_to_mend() -> No
 
 
 def test_a_scope_with_limits_fixed_columns_and_a_score_gap() -> None:
+    """The result and the card say what narrows it, and of whom the shares are."""
     limits = {"limits": {"age": (30.0, 40.0)}, "fixed": ("hours_per_week",), "score_gap": 0.2}
     subject = sample_subject(TREE, "sex", **limits)
     found = retrain(subject, _settings(tolerance=0.06, reference="control"))
@@ -353,6 +380,13 @@ def test_a_scope_with_limits_fixed_columns_and_a_score_gap() -> None:
     assert before["quality"]["n"] == len(test)  # accuracy counts everybody
     assert found.result("retrained")["n_train"] == len(split_rows(subject.dataset, 0.2, 0.15).train)
     assert found.result("after")["uniform"]["share"] < before["uniform"]["share"]
+    notes = " ".join(found.result("retrained")["notes"])
+    assert "with age from 30 to 40. What stays as somebody has it: hours_per_week." in notes
+    assert f"Of the {len(test)} test rows {before['data']['n']} lie in this scope" in notes
+    assert "What counts is whether scores are more than 0.2 apart" in notes
+    card = found.result("card")["text"]
+    assert "| scores more than 0.2 apart, of the test rows |" in card
+    assert "decided differently" not in card
 
 
 def test_several_outcomes(tmp_path: Path) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from fairness_engine.measures.results import Share
+from fairness_engine.models.classes import codes_of_outcomes
 from fairness_engine.retraining.evaluation.verdict import Words, in_points, percent
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.results import Interval, Measured, Retrained
-from fairness_engine.retraining.settings import Reference, RetrainSettings
+from fairness_engine.retraining.settings import Reference, RetrainSettings, Surrogate
 from fairness_engine.retraining.subject import Retrainable
 
+_MOST_INPUTS = 100
+"""Inputs and outcomes of a surrogate that are named."""
 _PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
 _LIMITS = (
     "The figures hold for these test rows, this scope and these draws. They say nothing of other attributes, other "
@@ -76,6 +79,8 @@ def _done(
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
     yield f"Made: {retrained.kind}; {_kept(retrained)}"
+    if settings.surrogate is not Surrogate.NONE:
+        yield _surrogate_text(subject)
     protected = ", ".join(map(_code, subject.protected_names))
     yield f"Protected: {protected} ({_quiet(subject.variants_text)})."
     yield (
@@ -101,6 +106,20 @@ def _done(
         "on the test rows."
     )
     yield f"Seed: {retrained.seed}."
+
+
+def _surrogate_text(subject: Retrainable) -> str:
+    """What a user of a surrogate's file must know, which says neither what it is given nor what it answers."""
+    names = tuple(getattr(getattr(subject.trainer, "encoder", None), "names", ()))
+    listed = ", ".join(map(_code, names[:_MOST_INPUTS])) + (", ..." if len(names) > _MOST_INPUTS else "")
+    inputs = f" It takes {len(names):,} inputs in this order: {listed}." if names else ""
+    schema, classes = subject.dataset.schema, subject.dataset.classes
+    outcomes = codes_of_outcomes(schema, classes) or classes
+    answers = ", ".join(_code(str(code)) for code in outcomes[:_MOST_INPUTS])
+    return (
+        f"A surrogate: another kind of model in place of the original.{inputs} Its outcomes, as the label's column "
+        f"holds them: {answers}."
+    )
 
 
 def _kept(retrained: Retrained) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.errors import DataError, ModelError, SearchStopped
-from fairness_engine.models.classes import match_classes
+from fairness_engine.models.classes import codes_of_outcomes, match_classes
 from fairness_engine.models.model import Encoder
 from fairness_engine.models.sklearn.estimator import prepare_estimator
 from fairness_engine.retraining.trainers.sklearn_file import content_of, without_leftovers
@@ -256,7 +256,7 @@ class EstimatorTrainer:
     Args:
         estimator: as prepared when the model was opened, or a new one.
         encoder: from rows of the engine to what it takes.
-        own_classes: what it calls its classes; ``None`` takes the data's, for a new estimator.
+        own_classes: what it calls its classes; ``None``, for a new estimator, takes what the label's column holds.
         binding: how it belongs to the data.
 
     Raises:
@@ -274,7 +274,7 @@ class EstimatorTrainer:
         self.encoder = encoder
         self.own_classes = own_classes
         self._binding = binding
-        self._classes = np.asarray(binding.classes)
+        self._classes = np.asarray(codes_of_outcomes(binding.schema, binding.classes) or binding.classes)
         self._order = None
         if own_classes is not None:
             self._classes = np.asarray(own_classes)

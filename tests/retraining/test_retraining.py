@@ -382,7 +382,7 @@ def test_a_scope_with_limits_fixed_columns_and_a_score_gap() -> None:
     assert found.result("after")["uniform"]["share"] < before["uniform"]["share"]
     notes = " ".join(found.result("retrained")["notes"])
     assert "with age from 30 to 40. What stays as somebody has it: hours_per_week." in notes
-    assert f"Of the {len(test)} test rows {before['data']['n']} lie in this scope" in notes
+    assert f"Of the {len(test):,} test rows {before['data']['n']:,} lie in this scope" in notes
     assert "What counts is whether scores are more than 0.2 apart" in notes
     card = found.result("card")["text"]
     assert "| scores more than 0.2 apart, of the test rows |" in card

@@ -408,3 +408,13 @@ def _unlimited():
     from fairness_engine.retraining.evaluation.measure import UNLIMITED
 
     return UNLIMITED
+
+
+def test_the_same_seed_makes_the_same_file(tree: RetrainingTask) -> None:
+    """To the byte, wherever in memory the parts of the estimator lie."""
+    binding = Binding(tree.dataset.schema, tree.dataset.classes, tree.model.favourable, None)
+    forest = replace(tree, trainer=make_surrogate(tree.model, binding, RetrainSettings(surrogate="forest")))
+    settings = _settings(strategy="variants", tolerance=0.3, max_rounds=1)
+    first, again = (retrain(forest, settings, seed).file for seed in (7, 7))
+    assert first == again
+    assert first != retrain(forest, settings, 8).file

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import zipfile
 from typing import Any
 
@@ -57,7 +59,7 @@ def content_of(estimator: Any, model: Model, binding: Binding) -> bytes:
     import skops.io
 
     try:
-        content = bytes(skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED))
+        content = _renumbered(bytes(skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)))
     except Exception as error:  # noqa: BLE001 - a class of the user's may hold anything
         raise ModelError(
             f"The trained '{type(estimator).__name__}' must fit into a .skops file, but cannot be written "
@@ -71,6 +73,40 @@ def content_of(estimator: Any, model: Model, binding: Binding) -> bytes:
         )
     _compare(content, model, binding)
     return content
+
+
+def _renumbered(content: bytes) -> bytes:
+    """The archive with numbers from 1 on in place of the addresses in memory that skops calls parts and members by, and
+    without its date: the same estimator gives the same bytes.
+    """
+    numbers: dict[str, str] = {}
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as new:
+        schema = json.loads(archive.read("schema.json"))
+        waiting: list[Any] = [schema]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, list):
+                waiting += reversed(node)
+                continue
+            if not isinstance(node, dict):
+                continue
+            if isinstance(node.get("__id__"), int):
+                node["__id__"] = int(numbers.setdefault(str(node["__id__"]), str(len(numbers) + 1)))
+            if isinstance(node.get("file"), str):
+                stem, dot, suffix = node["file"].partition(".")
+                node["file"] = numbers.setdefault(stem, str(len(numbers) + 1)) + dot + suffix
+            waiting += reversed(node.values())
+        members = {"schema.json": json.dumps(schema, indent=2).encode()}
+        for name in archive.namelist():
+            stem, dot, suffix = name.partition(".")
+            if name != "schema.json":
+                members[numbers.get(stem, stem) + dot + suffix] = archive.read(name)
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            new.writestr(info, members[name])
+    return written.getvalue()
 
 
 def _compare(content: bytes, model: Model, binding: Binding) -> None:

@@ -114,6 +114,8 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     store = open_store(options)
     with _data_file(options) as source:
         table = read_stored(store.workspace, source.path, source.name) if is_asked else None
+        for problem in table.problems if table is not None and options.command != "inspect" else ():
+            say(f"Note: {problem}")
         schema = _corrected(options, given, table)
         data = store.add_file(source.path, source.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None

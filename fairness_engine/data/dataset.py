@@ -99,8 +99,8 @@ class Dataset:
         if n_counted >= n_of_file:
             return ""
         return (
-            f"{n_of_file - n_counted:,} of the file's {n_of_file:,} rows do not count: a cell that is needed is "
-            "missing, or outside its column's domain."
+            f"{n_of_file - n_counted:,} of the file's {n_of_file:,} rows do not count: a cell of an input, or "
+            "of the label, is missing, or outside its column's domain."
         )
 
     def with_incomplete(self, is_chosen: NDArray[np.bool_]) -> Dataset:

@@ -92,7 +92,7 @@ def dropped_columns(estimator: Any) -> list[str]:
     return [name for name in own if name not in taken]
 
 
-def missing_value(known: Sequence[Any], filled: Collection[Any]) -> float | None:
+def missing_value(known: Sequence[Any], filled: Collection[str | None]) -> float | None:
     """What a model was given for a missing cell of a column: NaN as of a file, or ``None`` as of a database or a column
     of truth values, which are two categories to it.
 
@@ -105,10 +105,11 @@ def missing_value(known: Sequence[Any], filled: Collection[Any]) -> float | None
     return None if is_none and not knows_nan else math.nan
 
 
-def filled_in(estimator: Any) -> set[Any]:
-    """What the imputers of an estimator fill in: ``None``, ``"nan"`` for NaN, or another value; empty without any."""
+def filled_in(estimator: Any) -> set[str | None]:
+    """What the imputers of an estimator fill in, of ``None`` and ``"nan"`` for NaN; empty without any."""
     found = [getattr(part, "missing_values", 0) for part in all_parts(estimator) if type(part).__name__ in _IMPUTERS]
-    return {"nan" if isinstance(value, float) and math.isnan(value) else value for value in found}
+    is_nan = any(isinstance(value, float) and math.isnan(value) for value in found)
+    return {*([None] if any(value is None for value in found) else []), *(["nan"] if is_nan else [])}
 
 
 def spell(

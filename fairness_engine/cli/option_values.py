@@ -117,7 +117,8 @@ def _assignment(text: str, example: str) -> tuple[str, str]:
     quoted = _QUOTED_NAME.match(text)
     name, sign, value = text.partition("=")
     if quoted:
-        name, value = quoted[1].replace('""', '"'), quoted[2]
+        name = quoted[1].replace('""', '"')
+        value = quoted[2]
     if not sign or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"must be like {example}, got '{text}'")
     return name.strip(), value.strip()

@@ -126,7 +126,7 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None, not
     held = (opened.model, opened.domain, opened.dataset.rows)
     notes = requirements.check(*held, technique, refuses_one_score=technique is not None)
     if notes or note:
-        yield ResultReady("notes", {"notes": [*notes, *([note] if note else [])]})
+        yield ResultReady("notes", {"notes": [text for text in (*notes, note) if text]})
     kernels.warm_up()
     if technique is not None:
         technique.warm_up()

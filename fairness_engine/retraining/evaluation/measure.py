@@ -192,9 +192,10 @@ class Meter:
         scores = model.scores(self._rows)
         self.evaluations += len(self._rows)
         found = quality(model, scores, self._labels, model.favourable)
-        uniform, data = self.verdicts(model, self._people), self.verdicts(model, self._inside)
-        shares = self._share_of(uniform, self.n_independent), self._share_of(data)
-        return Examined(Measured(found, *shares), model.decide(scores), uniform, data, self.n_independent)
+        uniform = self.verdicts(model, self._people)
+        data = self.verdicts(model, self._inside)
+        measured = Measured(found, self._share_of(uniform, self.n_independent), self._share_of(data))
+        return Examined(measured, model.decide(scores), uniform, data, self.n_independent)
 
     @staticmethod
     def _share_of(verdicts: BoolArray, n_independent: int | None = None) -> Share:
@@ -211,8 +212,8 @@ class Meter:
 
     def shares(self, model: Model) -> tuple[Share, Share]:
         """The shares of the drawn individuals, and of the rows."""
-        uniform, data = self.verdicts(model, self._people), self.verdicts(model, self._inside)
-        return self._share_of(uniform, self.n_independent), self._share_of(data)
+        uniform = self._share_of(self.verdicts(model, self._people), self.n_independent)
+        return uniform, self._share_of(self.verdicts(model, self._inside))
 
     def verdicts(self, model: Model, people: FloatArray) -> BoolArray:
         """Whether each is discriminatory ``(n_people,)``."""

@@ -113,8 +113,8 @@ def _surrogate_text(subject: Retrainable) -> str:
     names = tuple(getattr(getattr(subject.trainer, "encoder", None), "names", ()))
     listed = ", ".join(map(_code, names[:_MOST_INPUTS])) + (", ..." if len(names) > _MOST_INPUTS else "")
     inputs = f" It takes {len(names):,} inputs in this order: {listed}." if names else ""
-    schema, classes = subject.dataset.schema, subject.dataset.classes
-    outcomes = codes_of_outcomes(schema, classes) or classes
+    classes = subject.dataset.classes
+    outcomes = codes_of_outcomes(subject.dataset.schema, classes) or classes
     answers = ", ".join(_code(str(code)) for code in outcomes[:_MOST_INPUTS])
     return (
         f"A surrogate: another kind of model in place of the original.{inputs} Its outcomes, as the label's column "

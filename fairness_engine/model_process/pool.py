@@ -86,8 +86,12 @@ class Evaluator:
             RunError: the question cannot be asked.
             ProcessError: the model's process ended, or gave no answer in time.
         """
-        replies = [part.answer(self._ask(target, part), target) for part in question.parts(target)]
-        return question.join(replies)
+        answers: list[Any] = []
+        for part in question.parts(target):
+            reply = self._ask(target, part)
+            load_soon(libraries_taken(reply))  # a run that the question prepares may be next
+            answers.append(part.answer(reply, target))
+        return question.join(answers)
 
     # --- processes ------------------------------------------------------------------------
 

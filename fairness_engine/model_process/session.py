@@ -263,10 +263,16 @@ class ModelSession:
         return {"reason": why_not_certifiable(self.in_roles.model, self.in_roles.domain)}
 
     def trainable(self) -> dict[str, Any]:
-        """Can the model be retrained on the data, and what may be trained instead, as JSON."""
+        """Can the model be retrained on the data, what may be trained instead, and what that will take, as JSON."""
         from fairness_engine.model_process.working.retraining import trainable
+        from fairness_engine.retraining.settings import RetrainSettings
+        from fairness_engine.retraining.trainers.factory import libraries_of
 
-        return {"trainable": trainable(self).to_json()}
+        can = trainable(self)
+        libraries: tuple[str, ...] = ()
+        if self.model_file is not None and can.kind:
+            libraries = libraries_of(*self.model_file, RetrainSettings())
+        return {"trainable": can.to_json(), "libraries": libraries}
 
     @cached_property
     def plausibility(self) -> Plausibility:

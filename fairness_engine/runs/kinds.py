@@ -48,7 +48,7 @@ from fairness_engine.runs.writers.tested import TestedWriter
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.search.results import ScanCounts, Tried
 from fairness_engine.search.technique import Technique
-from fairness_engine.store.records import RunRecord
+from fairness_engine.store.records import RunRecord, StoredFile
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
@@ -91,6 +91,7 @@ class RunKind(Generic[S]):
         gives_examples: its pairs are examples, as many as were found in some seconds, and no finding.
         first_phase: what it does once data and model are open.
         loops: compiled loops that it needs beside those of models.
+        libraries: large ones that it needs beside those that opening its model takes.
         compares_variants: whether variants of a person are compared, so that the scope must have some.
         needs_model: whether a configuration needs one.
         shares: whether other processes may evaluate its rows, or decide its boxes, in blocks.
@@ -115,6 +116,7 @@ class RunKind(Generic[S]):
     gives_examples: bool = False
     first_phase: str = "searching"
     loops: tuple[Loops, ...] = (Loops.SEARCHES,)
+    libraries: Callable[[RunConfig, StoredFile], tuple[str, ...]] = lambda _, __: ()
     compares_variants: bool = True
     needs_model: Callable[[S], bool] = lambda _: True
     shares: bool = False
@@ -349,6 +351,14 @@ PROXIES = RunKind(
     spent=lambda run, _: _limited(run.n_tried, _n_looks(run.config), ("look", "looks")),
     cancel_seconds=10.0,  # what is fitted is fitted to its end, and the attributes that are done come after it
 )
+
+
+def _libraries_of_training(config: RunConfig, model: StoredFile) -> tuple[str, ...]:
+    from fairness_engine.retraining.trainers.factory import libraries_of
+
+    return libraries_of(model.path, model.name, RetrainSettings.from_json(config.settings))
+
+
 RETRAIN = RunKind(
     "retrain",
     lambda config: RetrainSettings.from_json(config.settings),
@@ -360,6 +370,7 @@ RETRAIN = RunKind(
     goes_whole=True,
     findings=("before", "training", "control", "after", "changes", "worst_rule_set", "retrained"),
     first_phase="reading the model",
+    libraries=_libraries_of_training,
     picked=picked_content,
     grace_seconds=600.0,  # it ends the fit of an estimator, measures the new model and searches its rule sets
     silence_seconds=3600.0,  # one fit tells nothing until it is done; a person can cancel it, and a budget ends it

@@ -180,6 +180,8 @@ class Worker:
         files = [data.path, *([model.path] if model is not None else [])]
         files += [Path(self._known_blocks)] if self._known_blocks else []
         libraries = self._store.libraries(self._run.config.model_id)
+        if model is not None:
+            libraries = tuple({*libraries, *self._kind.libraries(self._run.config, model)})
         return ModelProcess(self._store.workspace, files, self._log, loops=self._loops(), libraries=libraries)
 
     def _open(self, process: ModelProcess, data: StoredFile, model: StoredFile | None) -> None:

@@ -36,13 +36,33 @@ UPLOADS = "/_stcore/upload_file/"
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
 # When the page last told the server something, and when it last heard of it: until the server answers, the app looks at
-# rest.
+# rest. What it hears may be the end of something older, so a question to run the script (its first byte says which) is
+# answered only by a script that begins: the messages are Streamlit's protocol buffers, `BackMsg` and `ForwardMsg`.
 NOTE_MESSAGES = """
+const RUN_THE_SCRIPT = 11, BEGINS = 4;
+const numberAt = (bytes, at) => {
+  let value = 0, shift = 0;
+  do { value += (bytes[at] & 127) * 2 ** shift; shift += 7; } while (bytes[at++] > 127);
+  return [value, at];
+};
+const isBeginning = (bytes) => {
+  let [tag, at] = numberAt(bytes, 0);
+  while (tag >> 3 < BEGINS && (tag & 7) === 2 && at < bytes.length) {
+    const [length, from] = numberAt(bytes, at);
+    [tag, at] = numberAt(bytes, from + length);
+  }
+  return tag >> 3 === BEGINS;
+};
+const note = ({ data }) => {
+  window.__heardAt = performance.now();
+  if (isBeginning(new Uint8Array(data))) { window.__begunAt = performance.now(); }
+};
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (...message) {
-  if (!this.isNoted) { this.addEventListener('message', () => { window.__heardAt = performance.now(); }); }
+  if (!this.isNoted) { this.addEventListener('message', note); }
   this.isNoted = true;
   window.__toldAt = performance.now();
+  if (message[0][0] >> 3 === RUN_THE_SCRIPT) { window.__askedAt = performance.now(); }
   return send.apply(this, message);
 };
 """
@@ -64,6 +84,7 @@ AT_REST = """
     && app.getAttribute('data-test-script-state') === 'notRunning'
     && app.getAttribute('data-test-connection-state') === 'CONNECTED'
     && !(window.__toldAt > (window.__heardAt ?? 0))
+    && !(window.__askedAt > (window.__begunAt ?? 0))
     && document.querySelector('[data-stale="true"]') === null
     && document.querySelector('[data-testid="stSkeleton"]') === null;
   const now = performance.now();
@@ -89,7 +110,8 @@ WHY_NOT_AT_REST = """
   return {
     script: app?.getAttribute('data-test-script-state'),
     connection: app?.getAttribute('data-test-connection-state'),
-    toldAt: window.__toldAt, heardAt: window.__heardAt, now: performance.now(),
+    toldAt: window.__toldAt, heardAt: window.__heardAt, askedAt: window.__askedAt, begunAt: window.__begunAt,
+    now: performance.now(),
     stale: marked('[data-stale="true"]'), placeholders: marked('[data-testid="stSkeleton"]'),
   };
 }

@@ -8,6 +8,8 @@ import copy
 import csv
 import json
 import math
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -34,6 +36,7 @@ from fairness_engine.groups.figures.report import (
     report_to_json,
     verdict_of,
 )
+from fairness_engine.groups.figures.significance import fisher_p
 from fairness_engine.groups.rule_sets.attributes import make_attribute
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
 from fairness_engine.intervals import clopper_pearson
@@ -490,3 +493,29 @@ def test_a_sample_counted_without_the_engine() -> None:
     assert len(lines) == len(dataset.rows)
     found = {group.labels[0]: (group.n_rows, group.selection.n_hits) for group in table.groups}
     assert found == {race: (n, n_hits[race]) for race, n in n_rows.items()}
+
+
+# --- Fisher's test ------------------------------------------------------------------------
+
+
+def test_fishers_p_is_that_of_scipy():
+    from scipy.stats import fisher_exact
+
+    rng = np.random.default_rng(7)
+    for size in (3, 12, 200, 5_000, 300_000):
+        for _ in range(60):
+            n, n_other = (int(drawn) for drawn in rng.integers(1, size + 1, size=2))
+            n_hits = int(rng.binomial(n, rng.uniform()))
+            n_hits_other = int(rng.binomial(n_other, n_hits / n if rng.uniform() < 0.7 else rng.uniform()))
+            known = fisher_exact([[n_hits, n - n_hits], [n_hits_other, n_other - n_hits_other]]).pvalue
+            assert fisher_p(n_hits, n, n_hits_other, n_other) == pytest.approx(known, rel=1e-8, abs=1e-280)
+    assert [fisher_p(0, 5, 0, 7), fisher_p(5, 5, 7, 7), fisher_p(3, 6, 3, 6), fisher_p(0, 0, 3, 5)] == [1.0] * 4
+
+
+def test_figures_need_no_library_of_statistics():
+    code = (
+        "import sys; from fairness_engine.groups.figures.significance import fisher_p; fisher_p(3, 9, 5, 8);"
+        "print('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "False"

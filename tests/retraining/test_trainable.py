@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from fairness_engine.retraining.settings import Surrogate
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
+from tests.models.small_models import dense_config, random_network, write_legacy_h5
 
 
 @pytest.fixture
@@ -67,3 +71,43 @@ def test_few_rows_are_a_problem_of_the_data(evaluator: tuple[Evaluator, RunStore
     lines = store.file(review.data_id or "").path.read_text().splitlines()[:40]
     few = store.add_file("\n".join(lines).encode(), "few.csv", FileRole.DATA)
     assert "at least" in (ask(asked, replace(review, data_id=few.id)).problem or "")
+
+
+@pytest.mark.parametrize("n_frozen", [0, 1, 2])
+def test_keras_is_loaded_to_say_so_only_where_a_layer_is_frozen(tmp_path: Path, n_frozen: int) -> None:
+    layers = [dense_config(3, 4, "relu", "dense_0"), dense_config(1, None, "sigmoid", "dense_1")]
+    for layer in layers[:n_frozen]:
+        layer["config"]["trainable"] = False  # type: ignore[index]
+    path = tmp_path / "network.h5"
+    write_legacy_h5(path, random_network((4, 3, 1)), layers)
+    asks = """
+import sys
+from pathlib import Path
+from fairness_engine.errors import ModelError
+from fairness_engine.models.open import open_model
+from fairness_engine.retraining.settings import RetrainSettings, Strategy, Surrogate
+from fairness_engine.retraining.trainers.factory import libraries_of, make_trainer
+from fairness_engine.retraining.trainers.trainer import Binding
+from tests.models.small_models import numbers_schema
+
+path = Path(sys.argv[1])
+schema = numbers_schema()
+settings = RetrainSettings()
+binding = Binding(schema, ("no", "yes"), 1, None)
+model = open_model(path, schema, classes=binding.classes, favourable=1)
+try:
+    said = make_trainer(path, path.name, model, binding, settings, unsafe_formats=False).kind
+except ModelError as error:
+    said = str(error)
+print("tensorflow" in sys.modules, said)
+print(libraries_of(path, path.name, settings), libraries_of(path, path.name, RetrainSettings(surrogate=Surrogate.TREE)))
+print(libraries_of(path, path.name, RetrainSettings(strategy=Strategy.THRESHOLD)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", asks, str(path)], check=True, capture_output=True, text=True, timeout=120
+    )
+    first, *others = done.stdout.splitlines()
+    trains = "all of this one's are frozen" if n_frozen == len(layers) else "Keras network, from its own weights"
+    assert first.startswith(str(n_frozen > 0))
+    assert trains in first
+    assert others == ["('tensorflow',) ()", "()"]

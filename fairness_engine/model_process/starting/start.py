@@ -422,8 +422,8 @@ def load_soon(libraries: Sequence[str]) -> None:
 
 
 def libraries_taken(opened: Mapping[str, object]) -> tuple[str, ...]:
-    """The large libraries that a model's process says to have taken, in its reply to ``open``; it is asked nothing
-    that it could profit from.
+    """The large libraries that a model's process says to have taken, or that a run will take, in its reply; it is asked
+    nothing that it could profit from.
     """
     said = opened.get("libraries")
     return tuple(name for name in LIBRARIES if name in said) if isinstance(said, list) else ()

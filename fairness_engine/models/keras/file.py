@@ -93,6 +93,18 @@ def read_keras(path: Path) -> DenseNetwork:
     return _read_archive(path) if is_archive else _read_legacy(path)
 
 
+def is_all_trained(path: Path) -> bool:
+    """Whether no layer of a file is marked as one that a training leaves as it is."""
+    with path.open("rb") as file:
+        is_archive = file.read(2) == b"PK"
+    if is_archive:
+        text: str | bytes | None = read_members(path, is_keras_member).get("config.json")
+    else:
+        with open_hdf5(path) as file:
+            text = read_text(file, "model_config")
+    return '"trainable": false' not in json.dumps(parse_config(text))
+
+
 def is_keras_member(name: str) -> bool:
     """Whether a ``.keras`` archive may hold a member of that name: the three files, and vocabularies as text."""
     return name in MEMBERS or (name.startswith("assets/") and name.endswith(".txt"))

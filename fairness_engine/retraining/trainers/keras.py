@@ -8,8 +8,9 @@ import os
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
 from fairness_engine.models.classes import match_classes
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.keras.file import is_all_trained
 from fairness_engine.models.keras.runtime import load_keras, network_inputs
 from fairness_engine.models.model import Encoder, Model
 from fairness_engine.retraining.settings import RetrainSettings
@@ -156,6 +159,23 @@ _LAST_RATE = 0.05
 """What is left of the learning rate in the last epoch."""
 
 
+def _load_trained(path: Path) -> Any:
+    """A network of which something can be trained.
+
+    Raises:
+        ModelError: nothing of it can.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of how the file was written, years ago
+        network = load_keras(path)
+    if not network.trainable_variables:
+        raise ModelError(
+            "A network needs weights that can be trained, but all of this one's are frozen. Set 'trainable' and save "
+            "it again, or name a surrogate, for example 'mlp'."
+        )
+    return network
+
+
 class KerasTrainer:
     """Trains a network of Keras from its own weights, or afresh.
 
@@ -163,15 +183,12 @@ class KerasTrainer:
     for ``settings.patience`` epochs, and the weights of the best epoch stay.
 
     Args:
-        network: as loaded by Keras.
+        load: gives the network as loaded by Keras, once it is trained: Keras itself takes seconds to be loaded.
         model: the same, bound to the data.
         binding: how it belongs to the data.
         settings: how to train.
         afresh: from new weights by the seed, instead of the network's own.
         encoder: from rows of the engine to the network's inputs; ``None`` takes the model's.
-
-    Raises:
-        ModelError: nothing of the network can be trained.
     """
 
     suffix = ".keras"
@@ -180,7 +197,7 @@ class KerasTrainer:
 
     def __init__(
         self,
-        network: Any,
+        load: Callable[[], Any],
         model: Model,
         binding: Binding,
         settings: RetrainSettings,
@@ -188,13 +205,8 @@ class KerasTrainer:
         afresh: bool,
         encoder: Encoder | None = None,
     ) -> None:
-        if not network.trainable_variables:
-            raise ModelError(
-                "A network needs weights that can be trained, but all of this one's are frozen. Set 'trainable' and "
-                "save it again, or name a surrogate, for example 'mlp'."
-            )
         self.kind = "Keras network, afresh" if afresh else "Keras network, from its own weights"
-        self._network = network
+        self._load = load
         self._binding = binding
         self._settings = settings
         self._afresh = afresh
@@ -210,11 +222,20 @@ class KerasTrainer:
     def of_file(
         cls, path: Path, model: Model, binding: Binding, settings: RetrainSettings, *, afresh: bool
     ) -> KerasTrainer:
-        """For a model file of Keras, whose description was judged when the model was opened."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of how the file was written, years ago
-            network = load_keras(path)
-        return cls(network, model, binding, settings, afresh=afresh)
+        """For a model file of Keras, whose description was judged when the model was opened.
+
+        Raises:
+            ModelError: nothing of the network can be trained.
+        """
+        load = partial(_load_trained, path)
+        if isinstance(model.predictor, DenseNetwork) and is_all_trained(path):
+            return cls(load, model, binding, settings, afresh=afresh)
+        network = load()
+        return cls(lambda: network, model, binding, settings, afresh=afresh)
+
+    @cached_property
+    def _network(self) -> Any:
+        return self._load()
 
     @property
     def encoder(self) -> Encoder:

@@ -67,7 +67,7 @@ def network_trainer(model: Model, binding: Binding, settings: RetrainSettings) -
     again = reopened(archive_of(built), KerasTrainer.suffix, binding)
     _check_alike(model, again, binding.schema)
     return KerasTrainer(
-        built, again, binding, settings, afresh=False, encoder=linked_encoder(encoder, binding.spelling)
+        lambda: built, again, binding, settings, afresh=False, encoder=linked_encoder(encoder, binding.spelling)
     )
 
 

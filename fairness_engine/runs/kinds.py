@@ -24,7 +24,7 @@ from fairness_engine.cluster.counts import ClusterCounts
 from fairness_engine.codec import TOLERANCE, Amount, Count, Proportion, Text, Word, decode, hold
 from fairness_engine.data.recorded import Source
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import RunError, SettingError
+from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
 from fairness_engine.explanation.results import Affected
 from fairness_engine.groups.figures.report import Figures, FigureSettings
@@ -356,7 +356,10 @@ PROXIES = RunKind(
 def _libraries_of_training(config: RunConfig, model: StoredFile) -> tuple[str, ...]:
     from fairness_engine.retraining.trainers.factory import libraries_of
 
-    return libraries_of(model.path, model.name, RetrainSettings.from_json(config.settings))
+    try:
+        return libraries_of(model.path, model.name, RetrainSettings.from_json(config.settings))
+    except ModelError:  # its process will say so
+        return ()
 
 
 RETRAIN = RunKind(

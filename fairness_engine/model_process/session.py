@@ -266,7 +266,7 @@ class ModelSession:
         """Can the model be retrained on the data, what may be trained instead, and what that will take, as JSON."""
         from fairness_engine.model_process.working.retraining import trainable
         from fairness_engine.retraining.settings import RetrainSettings
-        from fairness_engine.retraining.trainers.factory import libraries_of
+        from fairness_engine.retraining.trainable import libraries_of
 
         can = trainable(self)
         libraries: tuple[str, ...] = ()

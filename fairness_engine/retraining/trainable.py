@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from fairness_engine.errors import ProcessError
-from fairness_engine.retraining.settings import Surrogate
+from fairness_engine.models.formats import FileFormat, detect_format
+from fairness_engine.retraining.settings import RetrainSettings, Strategy, Surrogate
 
 _MAX_CHARACTERS = 2_000
 """Of a sentence that comes from the model's process."""
@@ -73,3 +75,21 @@ class Trainable:
 
 
 _BROKEN = "The model's process broke its protocol: what it said of a retraining cannot be read."
+
+
+def libraries_of(path: Path, name: str, settings: RetrainSettings) -> tuple[str, ...]:
+    """The large libraries that a retraining will take, of ``start.LIBRARIES``.
+
+    Args:
+        path, name: the model's file, and what it was called.
+        settings: how to train.
+
+    Raises:
+        ModelError: the model's file is of no known format.
+    """
+    if settings.strategy is Strategy.THRESHOLD:
+        return ()
+    is_keras = settings.surrogate is Surrogate.NETWORK
+    if settings.surrogate is Surrogate.NONE:
+        is_keras = detect_format(path, name) in (FileFormat.KERAS, FileFormat.KERAS_H5)
+    return ("tensorflow",) if is_keras else ()

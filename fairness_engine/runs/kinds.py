@@ -38,6 +38,7 @@ from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.results import Card, Changes, Measured, Retrained, Training, WorstRuleSet
 from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.retraining.trainable import libraries_of
 from fairness_engine.runs.case_selection import picked_content
 from fairness_engine.runs.learned import keep_lessons, known_lessons
 from fairness_engine.runs.writers.models import ModelWriter
@@ -354,8 +355,6 @@ PROXIES = RunKind(
 
 
 def _libraries_of_training(config: RunConfig, model: StoredFile) -> tuple[str, ...]:
-    from fairness_engine.retraining.trainers.factory import libraries_of
-
     try:
         return libraries_of(model.path, model.name, RetrainSettings.from_json(config.settings))
     except ModelError:  # its process will say so

@@ -86,7 +86,8 @@ from pathlib import Path
 from fairness_engine.errors import ModelError
 from fairness_engine.models.open import open_model
 from fairness_engine.retraining.settings import RetrainSettings, Strategy, Surrogate
-from fairness_engine.retraining.trainers.factory import libraries_of, make_trainer
+from fairness_engine.retraining.trainable import libraries_of
+from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.retraining.trainers.trainer import Binding
 from tests.models.small_models import numbers_schema
 

@@ -13,7 +13,7 @@ from fairness_engine.models.encoders.linked import linked_encoder
 from fairness_engine.models.encoders.one_hot import is_text, one_hot_features
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Encoder, Model
-from fairness_engine.retraining.settings import Begin, RetrainSettings, Strategy, Surrogate
+from fairness_engine.retraining.settings import Begin, RetrainSettings, Surrogate
 from fairness_engine.retraining.trainers.trainer import Binding, Trainer
 
 _SEED = 0
@@ -118,24 +118,6 @@ def make_trainer(
 
     encoder = getattr(model.encoder, "original", model.encoder)
     return EstimatorTrainer(estimator, encoder, estimator.classes_, binding)
-
-
-def libraries_of(path: Path, name: str, settings: RetrainSettings) -> tuple[str, ...]:
-    """The large libraries that a retraining will take, of ``start.LIBRARIES``.
-
-    Args:
-        path, name: the model's file, and what it was called.
-        settings: how to train.
-
-    Raises:
-        ModelError: the model's file is of no known format.
-    """
-    if settings.strategy is Strategy.THRESHOLD:
-        return ()
-    is_keras = settings.surrogate is Surrogate.NETWORK
-    if settings.surrogate is Surrogate.NONE:
-        is_keras = detect_format(path, name) in (FileFormat.KERAS, FileFormat.KERAS_H5)
-    return ("tensorflow",) if is_keras else ()
 
 
 def _estimator(path: Path, file_format: FileFormat, unsafe_formats: bool) -> Any:

@@ -13,9 +13,10 @@ from said import OpenApp
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from fairness_engine.store.store import RunStore
-from pages.shared.app import session
+from pages.shared.app import navigation, session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,12 +71,10 @@ def open_app(workspace: Path) -> OpenApp:
 
     def at(page: str | None = None, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        if page is not None:  # as a pasted link; `switch_page` knows pages only once another was drawn
+            app._page_hash = calc_hash(next(place.url for place in navigation.PLACES if place.path == page))
         app.query_params.update(query)
         app.run()
-        if page is not None:
-            app.switch_page(page)
-            app.query_params.update(query)
-            app.run()
         return app
 
     return at

@@ -118,6 +118,10 @@ def accepts_unsafe_formats() -> bool:
 
 def owner() -> str:
     """Whose reviews this browser makes: the person signed in, this machine, or nobody's list."""
+    return once(("owner", ""), _owner)  # Streamlit looks for a file of secrets each time
+
+
+def _owner() -> str:
     if is_signed_in():
         name = str(st.user.get("email") or st.user.get("sub"))
         return f"{name} (signed in)" if name in NOBODY else name

@@ -27,6 +27,8 @@ class Pairs:
             (see ``plausibility``).
         n_unseen: pairs of values of each person that practically never occur together in the data though they should
             ``(n_pairs, 2)``; -1 where it was not measured.
+        gaps: the widest gap between the two people's scores of one class ``(n_pairs,)``. Files of earlier versions have
+            none: there it is that between the two scores, which of more than two classes may be those of two classes.
     """
 
     first: FloatArray
@@ -38,19 +40,17 @@ class Pairs:
     evaluation: IntArray
     distance: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
     n_unseen: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    gaps: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        """What was left out was not measured."""
+        """What was left out was not measured, or follows from the scores."""
         n = len(self.first)
         if n and not self.distance.size:
             object.__setattr__(self, "distance", np.full((n, 2), np.nan))
         if n and not self.n_unseen.size:
             object.__setattr__(self, "n_unseen", np.full((n, 2), NOT_MEASURED))
-
-    @property
-    def gaps(self) -> FloatArray:
-        """Absolute difference of the two scores of every pair ``(n_pairs,)``."""
-        return np.asarray(np.abs(self.score_first - self.score_second))
+        if n and not self.gaps.size:
+            object.__setattr__(self, "gaps", np.abs(self.score_first - self.score_second))
 
     @property
     def is_measured(self) -> BoolArray:

@@ -174,6 +174,6 @@ def _replayed(model: Model, first: FloatArray, second: FloatArray, evaluation: i
     scores = model.scores(rows)
     decisions = model.decide(scores)
     shown = scores[:, 0] if model.is_binary else scores.max(axis=1)
-    return Pairs(
-        rows[:1], rows[1:], shown[:1], shown[1:], decisions[:1], decisions[1:], np.array([evaluation], dtype=np.int64)
-    )
+    spent = np.array([evaluation], dtype=np.int64)
+    gaps = np.abs(scores[:1] - scores[1:]).max(axis=1)
+    return Pairs(rows[:1], rows[1:], shown[:1], shown[1:], decisions[:1], decisions[1:], spent, gaps=gaps)

@@ -69,7 +69,7 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
         ProcessError: they do not.
     """
     n = len(pairs)
-    numbers = (pairs.first, pairs.second, pairs.score_first, pairs.score_second)
+    numbers = (pairs.first, pairs.second, pairs.score_first, pairs.score_second, pairs.gaps)
     codes = (pairs.decision_first, pairs.decision_second, pairs.evaluation)
     is_right = (
         pairs.first.shape == pairs.second.shape == (n, n_columns)

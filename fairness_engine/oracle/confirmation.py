@@ -78,7 +78,8 @@ class PairConfirmer:
         decisions = [self._model.decide(scores[side]) for side in (0, 1)]
         shown = scores[:, :, 0] if self._model.is_binary else scores.max(axis=2)
         spent = np.concatenate([batch.evaluations for batch in batches])
-        pairs = Pairs(people[0], people[1], shown[0], shown[1], decisions[0], decisions[1], spent)
+        gaps = np.abs(scores[0] - scores[1]).max(axis=1)
+        pairs = Pairs(people[0], people[1], shown[0], shown[1], decisions[0], decisions[1], spent, gaps=gaps)
         return pairs if holds.all() else pairs[holds]
 
     def _narrow(self, rows: FloatArray, variants: IntArray, scores: FloatArray, at: IntArray) -> None:

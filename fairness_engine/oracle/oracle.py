@@ -81,6 +81,7 @@ class Oracle:
         clock: of this search, with the budget's seconds.
         n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
         n_partly: of those tried, how many were evaluated with some of their variants only, which agreed.
+        n_behind: individuals of the last batch behind the last find that was wanted: tested, and not counted.
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
     """
 
@@ -101,6 +102,10 @@ class Oracle:
         self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
+        self.n_behind = 0
+        self._behind: KeyArray | None = None  # keys of those, where there are any
+        self._spent_behind = 0
+        self._is_again: BoolArray | None = None  # which of the batch at work were tried in part before
         self._tested = TestedSample(domain.n_columns)
         self._judge = VariantEvaluator(model, domain)
         self._replayer = PairConfirmer(model, domain)
@@ -113,7 +118,7 @@ class Oracle:
     @property
     def evaluations(self) -> int:
         """Rows passed to the model so far; the replay of found pairs is the oracle's own and not counted."""
-        return self._judge.evaluations
+        return self._judge.evaluations - self._spent_behind
 
     def count_favourable(self) -> None:
         """Count, from now on, the favourable decisions of each variant; for two classes, without a score gap."""
@@ -442,9 +447,15 @@ class Oracle:
         return verdicts
 
     def n_tested_of(self, rows: FloatArray) -> int:
-        """How many of these rows are of individuals that were tested with all variants, or found; costs nothing."""
-        slots, _, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
-        return int(np.isin(self._known.states[slots], (0, 1)).sum())
+        """How many of these rows, from the first on, are of individuals that were tested with all variants, or found:
+        up to the first that is not, for of those behind it only twins were; costs nothing.
+        """
+        keys = self.domain.keys(rows)
+        slots, _, _ = self._known.look_up(keys, takes_partly=False)
+        is_tested = np.isin(self._known.states[slots], (0, 1))
+        if self._behind is not None:
+            is_tested &= ~np.isin(keys, self._behind)
+        return int(np.logical_and.accumulate(is_tested).sum())
 
     def _affordable(self, n_rows: int, cost: int) -> Iterator[slice]:
         """The batches in which rows go to the model, as far as the budget allows.
@@ -486,7 +497,8 @@ class Oracle:
 
     def _count_tried(self, slots: IntArray, has_known: bool) -> None:
         """Count individuals that are about to be tested; ``has_known``: some may have been tried in part before."""
-        n_again = int((self._known.states[slots] == kernels.PENDING_AGAIN).sum()) if has_known else 0
+        self._is_again = self._known.states[slots] == kernels.PENDING_AGAIN if has_known else None
+        n_again = int(self._is_again.sum()) if self._is_again is not None else 0
         self.n_tried += len(slots) - n_again
         self.n_partly -= n_again
 
@@ -566,6 +578,28 @@ class Oracle:
                 self._replayer.add(CandidatePairs(held, one, two, spent, (low, high)))
             if self.budget.max_found is not None:
                 self._replay()
+                if self.n_found >= self.budget.max_found:
+                    per_row = np.full(len(rows), costs) if isinstance(costs, int) else costs
+                    self._leave_behind(rows, self._began + np.cumsum(per_row), is_tested)
+
+    def _leave_behind(self, rows: FloatArray, spent: IntArray, is_tested: BoolArray | None) -> None:
+        """Of the batch with the last find that is wanted, what comes behind that counts for nothing: as if rows came
+        one by one. Else the more were tested at once, the fewer of them would seem to be found.
+
+        Args:
+            rows, spent: of the batch, and the evaluations up to each ``(n_rows,)``.
+            is_tested: see ``_keep_candidates``.
+        """
+        last = int(self._pending[-1].evaluation[-1])
+        is_behind = spent > last
+        is_new = np.ones(len(rows), dtype=bool) if is_tested is None else is_tested.copy()
+        if self._is_again is not None:
+            is_new[np.flatnonzero(is_new)] = ~self._is_again
+        self._behind = self.domain.keys(rows[is_behind & is_new])
+        self.n_behind = len(self._behind)
+        self.n_tried -= self.n_behind
+        self._spent_behind = max(0, self._judge.evaluations - last)
+        self._tested.drop(lambda kept: np.isin(self.domain.keys(kept), self._behind), self.n_behind)
 
     def _replay(self) -> None:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""

@@ -62,6 +62,12 @@ class TestedSample:
         """Leave out people whose pair the replay did not confirm, or that is not counted."""
         self._found.drop(is_dropped)
 
+    def drop(self, is_dropped: Callable[[FloatArray], BoolArray], n: int) -> None:
+        """Leave out the latest ``n`` people, as if they had not been tested."""
+        self._found.drop(is_dropped)
+        self._others.drop(is_dropped)
+        self._n_tests -= n
+
     def people(self, evaluations: int, n_tried: int, n_found: int) -> TestedPeople:
         """Those kept so far, of a search that has come to these totals."""
         both = (self._others, self._found)

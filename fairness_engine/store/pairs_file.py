@@ -20,6 +20,8 @@ from fairness_engine.store.whole_files import whole_file
 
 _NUMBERS = {"score_a": "score_first", "score_b": "score_second"}
 _CODES = {"decision_a": "decision_first", "decision_b": "decision_second", "evaluation": "evaluation"}
+_GAP = "gap"
+"""Files of earlier versions have none."""
 _MEASURED = {"distance": np.nan, "n_unseen": NOT_MEASURED}
 """Two columns each, ``distance_a`` and ``distance_b``. Files of earlier versions have one, without the ending, of what
 the two people share; or none.
@@ -32,6 +34,7 @@ def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
     columns: dict[str, Any] = {f"a.{name}": pairs.first[:, i] for i, name in enumerate(names)}
     columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.changing}
     columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES}.items()}
+    columns[_GAP] = pairs.gaps
     columns |= {f"{name}_{side}": getattr(pairs, name)[:, k] for name in _MEASURED for k, side in enumerate("ab")}
     table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
     with whole_file(path) as file:
@@ -54,6 +57,8 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
             second[:, config.schema.index(name)] = table[f"b.{name}"].to_numpy()
         values = {field: table[name].to_numpy().copy() for name, field in {**_NUMBERS, **_CODES}.items()}
         values |= {name: _measured(table, name, unknown) for name, unknown in _MEASURED.items()}
+        if _GAP in table.schema.names:
+            values["gaps"] = table[_GAP].to_numpy().copy()
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:  # Parquet's own say either

@@ -17,7 +17,7 @@ from pages.shared import tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 from pages.shared.pairs.filters import PairFilter, matching
-from pages.shared.pairs.table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
+from pages.shared.pairs.table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame
 from pages.shared.people import case_ids
 from pages.shared.people.decisions import Decisions, score_digits
 
@@ -88,7 +88,7 @@ def choose(
 def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, Any]:
     longest = max((len(text.as_py()) for text in table["Change"][:_N_MEASURED]), default=0)
     wide = min(_MAX_WIDTH, 24 + _LETTER_WIDTH * longest)
-    digits = 3 if not len(pairs) else score_digits([float(np.median(score_gaps(pairs[:1000])))])
+    digits = 3 if not len(pairs) else score_digits([float(np.median(pairs[:1000].gaps))])
     cases = {
         id_name: st.column_config.TextColumn(
             help="Who of the two stands in the data. Behind ≈: who differs from them in protected attributes only."
@@ -100,7 +100,7 @@ def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, An
         "Change": st.column_config.TextColumn(width=wide, help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),
-        GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score gap")),
+        GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("gap of a pair")),
         DISTANCE: st.column_config.NumberColumn(format="%.1f %%", help=wording.explain("distance to the data")),
         FOUND_AT: st.column_config.NumberColumn("Found at", help="Rows evaluated when the pair was found."),
     }

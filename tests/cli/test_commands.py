@@ -416,15 +416,17 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
     pairs.score_first[1] += 0.01
     pairs.decision_first[2] = 1 - pairs.decision_first[2]
     pairs.first[3, 0] = pairs.second[3, 0] = 1000.0
+    pairs.gaps[4] += 0.01
     write_pairs(file, pairs, config)
     result = command.json("runs", "verify", run_id, status=1)
-    assert result["n_mismatches"] == len(result["mismatches"]) == 4
-    assert [wrong["pair"] for wrong in result["mismatches"]] == [1, 2, 3, 4]
+    assert result["n_mismatches"] == len(result["mismatches"]) == 5
+    assert [wrong["pair"] for wrong in result["mismatches"]] == [1, 2, 3, 4, 5]
     reasons = [wrong["reason"] for wrong in result["mismatches"]]
     assert "alike" in reasons[0]
     assert "score differs" in reasons[1]
     assert "decision differs" in reasons[2]
     assert "outside the domain" in reasons[3]
+    assert "gap differs" in reasons[4]
     assert command("runs", "verify", run_id) == 1
     assert "pair 1: the model now treats both persons alike" in command.out
     store.close()

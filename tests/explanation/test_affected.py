@@ -21,8 +21,9 @@ from fairness_engine.models.open import open_model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
-from fairness_engine.search.driver import run_search
+from fairness_engine.search.driver import rng_of, run_search
 from fairness_engine.search.registry import technique_named
+from fairness_engine.search.techniques.data_scan import scan_order
 from fairness_engine.search.techniques.random_search import RandomSearch
 from handmade import biased_score, function_model, small_domain
 
@@ -77,6 +78,21 @@ def test_a_scan_says_the_planted_truth(file: str, seed: int) -> None:
         group = found.groups[1]
         assert where.items() <= said(group.rules).items()
         assert group.n_hits / group.n > 2 * everybody.n_hits / everybody.n
+
+
+@pytest.mark.parametrize("budget", [Budget(40), Budget(100), Budget(300), Budget(max_found=7), Budget(max_found=60)])
+def test_of_a_scan_that_a_limit_ends_nobody_counts_who_was_not_tested(budget: Budget) -> None:
+    """Everybody is affected; twins behind the last who was tested were counted, and others before them taken."""
+    domain = small_domain(limits={"hours": (0.0, 2.0), "age": (20.0, 22.0)})
+    model = function_model(lambda rows: rows[:, 0])
+    people = domain.sample(500, np.random.default_rng(4))
+    scan = technique_named("data-scan")()
+    events = run_search(scan, model, domain, people, budget, 1)
+    told = list(with_affected(events, model, domain, people[scan_order(500, rng_of(1))]))
+    (scanned,) = [e.content["n_tested"] for e in told if isinstance(e, ResultReady) and e.name == "scan"]
+    (found,) = [decode(Affected, e.content) for e in told if isinstance(e, ResultReady) and e.name == "affected"]
+    assert (found.n_tried, found.n_affected) == (scanned, scanned)
+    assert found.groups[0].n == found.groups[0].n_hits
 
 
 @pytest.mark.parametrize("file", [name for name in SAMPLES if "ignores" in name])

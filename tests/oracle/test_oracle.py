@@ -441,6 +441,25 @@ def test_leads_of_several_classes_are_over_the_best_other_one() -> None:
     assert again.leads[firm] == pytest.approx(probe.leads[found][firm])
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.2])
+def test_the_gap_of_a_pair_of_several_classes_is_of_one_class(gap: float) -> None:
+    """Its two scores are those of two classes: 0.84 of one and 0.86 of another lie far apart."""
+
+    def scores(rows: np.ndarray) -> np.ndarray:
+        wealth = rows[:, 3] / 10
+        return np.column_stack([wealth * (1 - rows[:, 0]), wealth * rows[:, 0], 0.9 - wealth])
+
+    model = function_model(scores, n_scores=3)
+    domain = small_domain(score_gap=gap)
+    oracle = Oracle(model, domain, Budget(10**6))
+    oracle.probe(all_individuals(domain))
+    pairs = oracle.take_found()
+    expected = np.abs(scores(pairs.first) - scores(pairs.second)).max(axis=1)
+    assert pairs.gaps == pytest.approx(expected)
+    assert (pairs.gaps > gap).all()
+    assert (pairs.gaps > np.abs(pairs.score_first - pairs.score_second) + 0.1).any()
+
+
 def test_no_model_is_asked_for_no_rows() -> None:
     """Nobody within reach, and nobody whose first variant holds: an empty batch is more than some models can take."""
 

@@ -31,7 +31,7 @@ def numbered(start: int, n: int) -> Pairs:
     order = np.arange(start, start + n, dtype=np.int64)
     distance = np.stack([order / 11, order / 13], axis=1)
     n_unseen = np.stack([order % 3, order % 5], axis=1)
-    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order, distance, n_unseen)
+    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order, distance, n_unseen, order / 2)
 
 
 @pytest.fixture
@@ -52,11 +52,12 @@ def test_a_file_of_an_earlier_version_reads_as_not_measured(store: RunStore, tmp
     config = census_config(store)
     file = tmp_path / "pairs.parquet"
     write_pairs(file, numbered(0, 5), config)
-    new = ["distance_a", "distance_b", "n_unseen_a", "n_unseen_b"]
+    new = ["distance_a", "distance_b", "n_unseen_a", "n_unseen_b", "gap"]
     pq.write_table(pq.read_table(file).drop_columns(new), file)
     pairs = read_pairs(file, config)
     assert np.isnan(pairs.distance).all()
     assert pairs.n_unseen.tolist() == [[-1, -1]] * 5
+    assert pairs.gaps.tolist() == np.abs(pairs.score_first - pairs.score_second).tolist()
     assert np.array_equal(pairs.first, numbered(0, 5).first)
 
 

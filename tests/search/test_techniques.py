@@ -476,12 +476,29 @@ def test_the_data_scan_says_how_many_people_it_tested(max_evaluations: int, batc
     order = np.random.default_rng(np.random.SeedSequence(5)).permutation(len(rows))
     keys = domain.keys(rows[order])
     is_tested = np.isin(keys, list(dict.fromkeys(keys.tolist()))[: max_evaluations // domain.n_variants])
-    first_untested = int(np.argmin(is_tested)) if not is_tested.all() else len(rows)
-    ends = np.cumsum([min(16 * 2**step, batch) for step in range(300)])
-    end = int(ends[np.searchsorted(ends, first_untested, side="right")])  # it ends in the middle of a batch
-    expected = int(is_tested[:end].sum())
+    expected = int(np.argmin(is_tested)) if not is_tested.all() else len(rows)  # of those behind only twins were
     assert decode(ScanCounts, said) == ScanCounts(expected, 300)
     assert (expected == 300) is (events[-1].reason is StopReason.EXHAUSTED)
+
+
+@pytest.mark.parametrize("technique", ["random", "data-scan", "maft", "directed", "sg", "aequitas"])
+@pytest.mark.parametrize("max_found", [1, 9])
+def test_the_share_found_does_not_hang_on_how_many_are_tested_at_once(technique: str, max_found: int) -> None:
+    """Of a batch with 99 finds 20 were wanted, and counted among all 512 who were tested."""
+    domain = small_domain()
+    rows = domain.sample(300, np.random.default_rng(99))
+    model = function_model(biased_score)
+    found = list(driver.run_search(TECHNIQUES[technique](), model, domain, rows, Budget(max_found=max_found), 5))
+    end = found[-1]
+    assert isinstance(end, Stopped)
+    pairs = pairs_of(found)
+    assert (end.n_found, len(pairs), end.reason) == (max_found, max_found, StopReason.FOUND)
+    assert end.evaluations == pairs.evaluation[-1]
+    whole = list(driver.run_search(TECHNIQUES[technique](), model, domain, rows, Budget(end.evaluations), 5))[-1]
+    assert isinstance(whole, Stopped)
+    if technique in ("random", "data-scan"):
+        assert (end.n_tried, end.n_found) == (whole.n_tried, whole.n_found)
+        assert end.evaluations == end.n_tried * domain.n_variants
 
 
 def test_a_scan_in_words() -> None:

@@ -195,10 +195,9 @@ def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int,
     first_scores, first_decisions = evaluator.ask(config, Scores(pairs.first))
     second_scores, second_decisions = evaluator.ask(config, Scores(pairs.second))
     gap = config.scope.score_gap
-    if gap > 0:
-        holds = np.abs(first_scores - second_scores).max(axis=1, initial=0.0) > gap
-    else:
-        holds = first_decisions != second_decisions
+    widest = np.abs(first_scores - second_scores).max(axis=1, initial=0.0)
+    shown = np.abs(pairs.score_first - pairs.score_second)  # that of files of earlier versions
+    holds = widest > gap if gap > 0 else first_decisions != second_decisions
     checks = {
         "its two persons differ in a column that is not protected, nor linked to one": (
             (domain.roles(pairs.first) != domain.roles(pairs.second))[:, domain.free].any(axis=1)
@@ -209,6 +208,8 @@ def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int,
         | (second_decisions != pairs.decision_second),
         "a score differs from the stored one": _differ(first_scores, pairs.score_first)
         | _differ(second_scores, pairs.score_second),
+        "its gap differs from the stored one": np.minimum(np.abs(widest - pairs.gaps), np.abs(shown - pairs.gaps))
+        > _SCORE_TOLERANCE,
     }
     wrong: dict[int, str] = {}
     for reason, where in checks.items():

@@ -63,7 +63,7 @@ class RandomSearch(Technique):
 
 def group_score(oracle: Oracle) -> Iterator[Event]:
     """THEMIS's group score over all individuals tested so far; nothing for more than two classes."""
-    n = oracle.n_tried
+    n = oracle.n_tried + oracle.n_behind
     if not n or not oracle.model.is_binary or oracle.domain.scope.score_gap > 0:
         return
     shares = oracle.favourable_counts / n

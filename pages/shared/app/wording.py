@@ -76,6 +76,10 @@ TERMS = {
     "decision threshold": "Above it the model decides for class 1, the outcome that its own score is of: it is set on "
     "that score.",
     "favourable outcome": "The outcome that is good for the person, such as credit granted.",
+    "gap of a pair": (
+        "How far the two people's scores lie apart; of three classes and more, the two scores of one class that lie "
+        "furthest apart."
+    ),
     "score gap": "How far two scores must lie apart to count. At 0, two decisions must differ.",
     "evaluation": "One row passed to the model. Every row counts, also those that only look around.",
     "budget": "When a search ends: evaluations, seconds, or enough found, whichever comes first.",

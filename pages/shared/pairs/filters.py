@@ -19,7 +19,7 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.telling.rules import Rule
 from pages.shared.app import wording
 from pages.shared.app.kept import kept, shared
-from pages.shared.pairs.table import change_texts, differing, score_gaps
+from pages.shared.pairs.table import change_texts, differing
 from pages.shared.people.decisions import score_digits
 
 MAX_LOADED = 200_000
@@ -80,7 +80,7 @@ def matching(domain: Domain, pairs: Pairs, wanted: PairFilter) -> IntArray:
     if others and len(others) < len(by_name):
         keep &= ~np.logical_or.reduce(others)
     if wanted.min_gap > 0:
-        keep &= score_gaps(pairs) >= wanted.min_gap
+        keep &= pairs.gaps >= wanted.min_gap
     names = domain.schema.names
     for name, values in wanted.values.items():
         if name in names:
@@ -230,7 +230,7 @@ def _nothing_but_field(memory: str, domain: Domain) -> list[str]:
 
 
 def _gap_field(memory: str, pairs: Pairs) -> float:
-    largest = float(score_gaps(pairs).max()) if len(pairs) else 0.0
+    largest = float(pairs.gaps.max()) if len(pairs) else 0.0
     if largest <= 0:
         return 0.0
     digits = score_digits([largest])

@@ -66,11 +66,6 @@ def differing(domain: Domain, pairs: Pairs) -> dict[str, np.ndarray]:
     }
 
 
-def score_gaps(pairs: Pairs) -> FloatArray:
-    """Absolute difference of the two scores of every pair ``(n_pairs,)``."""
-    return np.abs(pairs.score_first - pairs.score_second)
-
-
 def further(pairs: Pairs) -> FloatArray:
     """Distance to the data of the person of every pair who is further away ``(n_pairs,)``; NaN where it was not
     measured.
@@ -108,7 +103,7 @@ def pair_frame(
     }
     if ids is not None:
         lines[_free_name(ids.name, lines)] = ids.cells(shown.first, shown.second)
-    lines |= {GAP: score_gaps(shown), DISTANCE: 100 * further(shown), FOUND_AT: shown.evaluation}
+    lines |= {GAP: shown.gaps, DISTANCE: 100 * further(shown), FOUND_AT: shown.evaluation}
     for index in domain.free.tolist():
         column = domain.schema.inputs[index]
         name = _free_name(column.name, lines)

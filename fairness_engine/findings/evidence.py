@@ -55,6 +55,17 @@ class Evidence:
             return f"nothing but {self.protected}"
         return f"nothing but {', '.join(names[:-1])} or {names[-1]}"
 
+    @property
+    def outcome(self) -> str:
+        """What makes two people a pair: ``another decision``, or ``scores more than 0.1 apart``."""
+        gap = self.scope.score_gap
+        return f"scores more than {gap:g} apart" if gap > 0 else "another decision"
+
+    @property
+    def are_otherwise(self) -> str:
+        """The same of people: ``are decided otherwise``, or ``get scores more than 0.1 apart``."""
+        return f"get {self.outcome}" if self.scope.score_gap > 0 else "are decided otherwise"
+
 
 @dataclass(frozen=True)
 class Sorted:

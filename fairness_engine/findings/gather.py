@@ -245,7 +245,7 @@ def _retrained_card(one: evidence.Evidence, found: Retrained, state: str, others
     assert after is not None, "chosen by it"
     assert before is not None, "chosen by it"
     now, then = after.data, before.data
-    said = f"{found.why} Of held-out people {share(now.share, now.low, now.high)} are decided otherwise, "
+    said = f"{found.why} Of held-out people {share(now.share, now.low, now.high)} {one.are_otherwise}, "
     said += f"{share(then.share, then.low, then.high)} before."
     return Finding(
         key=f"retrained|{one.run.id}",

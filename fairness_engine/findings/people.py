@@ -56,8 +56,7 @@ def _group_card(one: Evidence, group: AffectedGroup, favourable: str) -> Finding
     figure = Figure(n_hits / n, *share_interval(n_hits, n, n_all))
     text = figure_text(figure)
     sentence = (
-        f"Of the data's {who}, {text} get another decision when {one.nothing_but} changes: {count(n_hits)} of "
-        f"{count(n)}."
+        f"Of the data's {who}, {text} get {one.outcome} when {one.nothing_but} changes: {count(n_hits)} of {count(n)}."
     )
     facts = _facts(one, group, favourable)
     brief = f"{share(figure.value)} of everybody with that profile are affected, whatever their own protected values."
@@ -128,7 +127,8 @@ def _title(one: Evidence, group: AffectedGroup, where: str) -> str:
     worse = f"{_capital(words_of_rules(one.run.config.schema, group.worse))} fare worse" if group.worse else ""
     alone = group.as_they_are or group.alone
     enough = [name for name in one.scope.protected if alone.get(name, 0) > _FEW * group.n_judged]
-    head = worse or f"{_capital(listed(enough or list(one.scope.protected)))} changes decisions, in both directions"
+    moved = "scores" if one.scope.score_gap > 0 else "decisions"
+    head = worse or f"{_capital(listed(enough or list(one.scope.protected)))} changes {moved}, in both directions"
     return f"{head}, with {where}" if where else head
 
 
@@ -192,8 +192,8 @@ def _people_card(same: list[Evidence]) -> Finding:
     name = technique_title(best)
     whose = "people of the data" if is_scan(best) else "people"
     sentence = (
-        f"{name} found {counted(run.n_found, 'person', 'people')} whose decision changes when {best.nothing_but} "
-        f"changes, among {count(run.n_tried)} tried. Every pair was passed through the model again"
+        f"{name} found {counted(run.n_found, 'person', 'people')} who get {best.outcome} when "
+        f"{best.nothing_but} changes, among {count(run.n_tried)} tried. Every pair was passed through the model again"
     )
     sentence += (
         "; people who are alike in everything else are one here."
@@ -210,7 +210,7 @@ def _people_card(same: list[Evidence]) -> Finding:
         key=f"people|{','.join(best.scope.changing)}",
         subject=Subject.PEOPLE,
         level=Level.FOUND,
-        title=f"{count(run.n_found)} {whose} found who are decided otherwise when {best.nothing_but} changes",
+        title=f"{count(run.n_found)} {whose} found who {best.are_otherwise} when {best.nothing_but} changes",
         sentence=sentence,
         n=run.n_tried,
         population=f"individuals that {name} tried",

@@ -54,7 +54,7 @@ def share_cards(estimates: list[Evidence], scans: list[Evidence]) -> list[Findin
 
 def _share_card(one: Evidence, found: Share, distribution: str) -> Finding:
     is_exact = found.low == found.high
-    said = f"{_text(found)} of {_WHOM[distribution]} get another decision when {one.nothing_but} changes: "
+    said = f"{_text(found)} of {_WHOM[distribution]} get {one.outcome} when {one.nothing_but} changes: "
     said += f"{count(found.n_hits)} of {counted(found.n, 'person', 'people')}"
     said += ", who are all there are, so there is no interval." if is_exact else f" {_DRAWN[distribution]}."
     facts = []
@@ -84,7 +84,7 @@ def _scan_card(one: Evidence, affected: Affected) -> Finding:
     low, high = share_interval(n_hits, n, n_all)
     figure = Figure(n_hits / n, low, high)
     said = (
-        f"{figure_text(figure)} of the data's people get another decision when {one.nothing_but} changes: "
+        f"{figure_text(figure)} of the data's people get {one.outcome} when {one.nothing_but} changes: "
         f"{count(n_hits)} of {counted(n, 'person', 'people')} {who}."
     )
     facts = [alone_sentence(everybody, one.scope.protected)] if len(one.scope.protected) > 1 else []
@@ -98,7 +98,7 @@ def _card(
         key=f"{key}|{','.join(one.scope.changing)}",
         subject=Subject.SHARE,
         level=Level.PROVED if figure.low == figure.high else Level.ESTIMATED,
-        title=f"{share(figure.value)} of {_WHOM[distribution]} are decided otherwise when {one.nothing_but} changes",
+        title=f"{share(figure.value)} of {_WHOM[distribution]} {one.are_otherwise} when {one.nothing_but} changes",
         sentence=sentence,
         n=n,
         population=_OF[distribution],
@@ -119,7 +119,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
             continue
         said = (
             f"{count(found.n_discriminatory)} of {counted(found.n_individuals, 'individual')} of the domain "
-            f"({share(found.share)}) get another decision when {one.nothing_but} changes: everybody was decided, with "
+            f"({share(found.share)}) get {one.outcome} when {one.nothing_but} changes: everybody was decided, with "
             "every combination of protected values."
         )
         plausible = found.plausible
@@ -133,7 +133,7 @@ def count_cards(counts: list[Evidence]) -> list[Finding]:
             key=f"{COUNT_KEY}{','.join(one.scope.changing)}",
             subject=Subject.PROOF,
             level=Level.PROVED,
-            title=f"Counted one by one: {share(found.share)} of all individuals are decided otherwise",
+            title=f"Counted one by one: {share(found.share)} of all individuals {one.are_otherwise}",
             sentence=said,
             n=found.n_individuals,
             population="individuals, all of the domain",
@@ -218,7 +218,7 @@ def tried_by_shares(estimates: list[Evidence], counts: list[Evidence], proofs: l
     for one in counts:
         if one.results.count is not None and not one.results.count.n_discriminatory:
             n = counted(one.results.count.n_individuals, "individual")
-            shows = f"Nobody of the domain gets another decision when {one.nothing_but} changes."
+            shows = f"Nobody of the domain gets {one.outcome} when {one.nothing_but} changes."
             said = f"All {n} were decided, with every combination of protected values."
             tried.append(Tried("Exact count", said, shows, _OF_DOMAIN, (one.run.id,), Level.PROVED))
     for one in proofs:
@@ -233,10 +233,10 @@ _OF_DOMAIN = "Anything outside the ranges of the domain, or of other attributes 
 
 def _no_share(one: Evidence, found: Share) -> Tried:
     distribution = one.run.config.distribution.value
-    said = f"{counted(found.n, 'person', 'people')} {_DRAWN[distribution]}; none is decided otherwise."
+    said = f"{counted(found.n, 'person', 'people')} {_DRAWN[distribution]}; none gets {one.outcome}."
     shows = f"At 95 % confidence the share is {share(0.0, 0.0, found.high)}, of {_WHOM[distribution]}."
     if found.high == 0:
-        shows = f"None of {_WHOM[distribution]} gets another decision when {one.nothing_but} changes: all were asked."
+        shows = f"None of {_WHOM[distribution]} gets {one.outcome} when {one.nothing_but} changes: all were asked."
     return Tried("Estimate", said, shows, "That there are none elsewhere.", (one.run.id,), Level.ESTIMATED)
 
 

@@ -537,7 +537,9 @@ def _range(column: Column, limits: tuple[float, float] | None) -> tuple[float, f
     low = float(limits[0])
     high = float(limits[1])
     if low > high:
-        raise SettingError(f"The limits of '{column.name}' must be the lower one, then the upper, got {low:g} to {high:g}.")
+        raise SettingError(
+            f"The limits of '{column.name}' must be the lower one, then the upper, got {low:g} to {high:g}."
+        )
     if not (column.low <= low <= high <= column.high):
         raise SettingError(
             f"The limits of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {low:g} to {high:g}."

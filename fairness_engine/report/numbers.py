@@ -89,7 +89,7 @@ def _of_search(one: Evidence) -> Iterator[Number]:
         yield _number(one, Level.FOUND, what, count(n), n, "plausibility.n_implausible", measured.n_measured)
     affected = one.results.affected
     if affected is not None and affected.n_affected:
-        what = f"{name}: people of the data with another decision, of {count(affected.n_tried)} tested"
+        what = f"{name}: people of the data with {one.outcome}, of {count(affected.n_tried)} tested"
         yield _number(
             one,
             Level.FOUND,
@@ -101,7 +101,7 @@ def _of_search(one: Evidence) -> Iterator[Number]:
         )
     for i, group in enumerate(affected.groups if affected is not None and affected.is_of_data else []):
         whom = "people of the data" if not i else f"people of group {i}"
-        what = f"{name}: {whom} with another decision, of {count(group.n)} held back from the choice of groups"
+        what = f"{name}: {whom} with {one.outcome}, of {count(group.n)} held back from the choice of groups"
         place = f"affected.groups.{i}.n_hits"
         yield _number(one, Level.ESTIMATED, what, count(group.n_hits), group.n_hits, place, group.n)
         told = "as_they_are" if group.as_they_are else "alone"
@@ -119,14 +119,14 @@ def _of_estimate(one: Evidence) -> Iterator[Number]:
         if found is None:
             continue
         text = share(found.share) if found.low == found.high else share(found.share, found.low, found.high)
-        what = f"Estimate, {one.run.config.distribution.value}: {whom} with another decision"
+        what = f"Estimate, {one.run.config.distribution.value}: {whom} with {one.outcome}"
         yield _number(one, Level.ESTIMATED, what, text, found.share, f"{name}.share", found.n)
 
 
 def _of_count(one: Evidence) -> Iterator[Number]:
     found = one.results.count
     if found is not None:
-        what = "Exact count: individuals with another decision"
+        what = f"Exact count: individuals with {one.outcome}"
         n = found.n_discriminatory
         yield _number(one, Level.PROVED, what, count(n), n, "count.n_discriminatory", found.n_individuals)
 
@@ -227,6 +227,6 @@ def _of_retraining(one: Evidence) -> Iterator[Number]:
         what = f"Retraining, {name}: accuracy on held-out rows"
         text = share(right.value, right.low, right.high)
         yield _number(one, Level.ESTIMATED, what, text, right.value, f"{name}.quality.accuracy.value", model.quality.n)
-        what = f"Retraining, {name}: held-out people with another decision"
+        what = f"Retraining, {name}: held-out people with {one.outcome}"
         text = share(held.share, held.low, held.high)
         yield _number(one, Level.ESTIMATED, what, text, held.share, f"{name}.data.share", held.n)

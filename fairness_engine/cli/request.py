@@ -277,6 +277,12 @@ def read_scope(
         raise SettingError(
             f"Name the protected attributes with --protected; the inputs are: {', '.join(schema.names[:12])}."
         )
+    for name, _ in options.values:
+        if name not in schema.protected:
+            raise SettingError(
+                f"--values takes values of a protected attribute ({', '.join(schema.protected)}), got '{name}'. "
+                "Protect it, or keep to some people with --limit."
+            )
     scope = Scope(
         protected=schema.protected,
         threshold=options.threshold,

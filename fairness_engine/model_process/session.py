@@ -512,7 +512,7 @@ def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callab
         favourable, unsaid = favourable_of_model(model.classes, dataset.schema.favourable, model.favourable)
         model = replace(model, favourable=favourable, notes=(*model.notes, unsaid) if unsaid else model.notes)
     if scope is not None:
-        scope.check_scores(model.predictor.output)
+        scope.check_scores(model.predictor.output, model.predictor.n_scores)
     return ModelSession(dataset, model, scope, unsaid=unsaid)
 
 

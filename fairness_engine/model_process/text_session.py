@@ -150,7 +150,7 @@ def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column:
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],
     )
-    scope.check_scores(model.predictor.output)
+    scope.check_scores(model.predictor.output, model.predictor.n_scores)
     model = model if texts.favourable_class is not None else _with_favourable(model, schema)
     return TextSession(
         texts, model, schema, scope, Path(data["path"]), (Path(model_file["path"]), str(model_file["name"]))

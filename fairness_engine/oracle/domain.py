@@ -107,31 +107,37 @@ class Scope:
         """
         return (*self.protected, *(link.column for link in self.links))
 
-    def check_scores(self, output: Output) -> None:
+    def check_scores(self, output: Output, n_scores: int) -> None:
         """See that some score could pass the threshold and some could not, and that two could lie so far apart.
 
         Args:
             output: what the scores of the model are.
+            n_scores: how many it gives a person.
 
         Raises:
             SettingError: everybody would be decided alike, or no two scores be told apart, by the setting alone.
         """
+        if n_scores > 1 and self.threshold is not None:
+            raise SettingError(
+                f"The decision threshold must be left out for a model of {n_scores} classes, whose largest score "
+                f"decides, got {self.threshold:g}: nothing would change. Leave it out under Scope (--threshold)."
+            )
         if output is Output.LOGIT:
             return
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise SettingError(
                 f"The decision threshold must lie within 0 to 1, as the model's scores do, got "
-                f"{self.threshold:g}: all would be decided alike. Set it under Scope."
+                f"{self.threshold:g}: all would be decided alike. Set it under Scope (--threshold)."
             )
         if output is Output.LABEL and self.threshold not in (None, output.middle):
             raise SettingError(
                 f"The decision threshold must be left out for a model that gives decisions and no scores, got "
-                f"{self.threshold:g}: nothing would change. Set it under Scope."
+                f"{self.threshold:g}: nothing would change. Set it under Scope (--threshold)."
             )
         if self.score_gap >= 1:
             raise SettingError(
                 f"The score gap must be below 1, as no two scores of the model lie further apart, got "
-                f"{self.score_gap:g}: there would be no pair. Set it under Scope."
+                f"{self.score_gap:g}: there would be no pair. Set it under Scope (--gap)."
             )
 
     def with_links_of(self, schema: Schema) -> Scope:

@@ -595,11 +595,12 @@ class Oracle:
         is_new = np.ones(len(rows), dtype=bool) if is_tested is None else is_tested.copy()
         if self._is_again is not None:
             is_new[np.flatnonzero(is_new)] = ~self._is_again
-        self._behind = self.domain.keys(rows[is_behind & is_new])
-        self.n_behind = len(self._behind)
+        behind = self.domain.keys(rows[is_behind & is_new])
+        self._behind = behind
+        self.n_behind = len(behind)
         self.n_tried -= self.n_behind
         self._spent_behind = max(0, self._judge.evaluations - last)
-        self._tested.drop(lambda kept: np.isin(self.domain.keys(kept), self._behind), self.n_behind)
+        self._tested.drop(lambda kept: np.isin(self.domain.keys(kept), behind), len(behind))
 
     def _replay(self) -> None:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""

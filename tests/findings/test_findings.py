@@ -28,7 +28,8 @@ from fairness_engine.store.store import RunStore
 from fairness_engine.telling.wording import share
 from findings_cases import assess, assessed, review_of, without_model
 from retrained_runs import retrained_runs
-from run_cases import config_of, run_of
+from run_cases import config_of, estimate_of, run_of
+from run_cases import review_of as census_of
 
 pytestmark = pytest.mark.thorough
 
@@ -194,6 +195,19 @@ def test_runs_of_other_attributes_than_the_review_asks_for_by_now_say_so_and_ans
     whom = [card for card in findings_of(store, narrower).cards if card.subject is Subject.WHOM]
     assert whom[0].run_ids == (own,)
     assert [card.title.startswith(whose) for card in whom] == [card.run_ids != (own,) for card in whom]
+
+
+def test_of_a_score_gap_no_card_speaks_of_decisions(tmp_path: Path) -> None:
+    """Nobody was decided otherwise, and all cards said that they were."""
+    store = RunStore(tmp_path / "workspace")
+    review = census_of(store, scope=Scope(("sex",), threshold=1.0, score_gap=0.1))
+    run = run_of(store, review, "data-scan", budget=Budget())
+    estimate_of(store, review)
+    assert (store.pairs(run.id).decision_first == store.pairs(run.id).decision_second).all()
+    found = findings_of(store, review)
+    said = " ".join(f"{card.title} {card.sentence} {card.brief}" for card in found.cards)
+    assert said.count("scores more than 0.1 apart") >= 4
+    assert not [words for words in ("another decision", "otherwise", "decision changes") if words in said]
 
 
 def test_an_empty_review_has_nothing_and_misses_everything(tmp_path: Path) -> None:

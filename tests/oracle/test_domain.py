@@ -118,22 +118,36 @@ def test_limits_that_hold_nobody_are_refused(limits: dict[str, tuple[float, floa
         small_domain(limits=limits)
 
 
+def test_a_threshold_is_refused_where_the_largest_score_decides() -> None:
+    """It was ignored without a word."""
+    for output in (Output.LOGIT, Output.PROBABILITY, Output.LABEL):
+        with pytest.raises(SettingError, match=r"for a model of 3 classes, whose largest score decides, got 0\.4"):
+            Scope(("sex",), threshold=0.4).check_scores(output, 3)
+        Scope(("sex",)).check_scores(output, 3)
+
+
+def test_limits_in_the_wrong_order_are_said_to_be() -> None:
+    with pytest.raises(SettingError, match="must be the lower one, then the upper, got 24 to 21"):
+        small_domain(limits={"age": (24.0, 21.0)})
+
+
 @pytest.mark.parametrize("setting", [{"threshold": 1.5}, {"threshold": -0.1}, {"threshold": 50.0}, {"score_gap": 1.0}])
 def test_a_threshold_or_a_gap_that_no_score_can_meet_is_refused(setting: dict[str, float]) -> None:
     scope = Scope(("sex",), **setting)
-    scope.check_scores(Output.LOGIT)
+    scope.check_scores(Output.LOGIT, 1)
     for output in (Output.PROBABILITY, Output.LABEL):
         with pytest.raises(
-            SettingError, match=r"^The (decision threshold|score gap) must .* got .* Set it under Scope\.$"
+            SettingError,
+            match=r"^The (decision threshold|score gap) must .* Set it under Scope \(--(threshold|gap)\)\.$",
         ):
-            scope.check_scores(output)
+            scope.check_scores(output, 1)
     for possible in (Scope(("sex",)), Scope(("sex",), threshold=0.0), Scope(("sex",), threshold=1.0, score_gap=0.99)):
-        possible.check_scores(Output.PROBABILITY)
+        possible.check_scores(Output.PROBABILITY, 1)
     with pytest.raises(
         SettingError, match=r"must be left out for a model that gives decisions and no scores, got 0\.7"
     ):
-        Scope(("sex",), threshold=0.7).check_scores(Output.LABEL)
-    Scope(("sex",), threshold=0.5).check_scores(Output.LABEL)
+        Scope(("sex",), threshold=0.7).check_scores(Output.LABEL, 1)
+    Scope(("sex",), threshold=0.5).check_scores(Output.LABEL, 1)
     Scope(("sex",), threshold=0.7).check_scores(Output.PROBABILITY)
 
 

@@ -148,7 +148,7 @@ def test_a_threshold_or_a_gap_that_no_score_can_meet_is_refused(setting: dict[st
     ):
         Scope(("sex",), threshold=0.7).check_scores(Output.LABEL, 1)
     Scope(("sex",), threshold=0.5).check_scores(Output.LABEL, 1)
-    Scope(("sex",), threshold=0.7).check_scores(Output.PROBABILITY)
+    Scope(("sex",), threshold=0.7).check_scores(Output.PROBABILITY, 1)
 
 
 def test_fixed_columns_are_drawn_from_the_data_and_never_moved() -> None:

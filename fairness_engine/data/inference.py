@@ -186,6 +186,7 @@ MAX_CLASSES = 50
 _ALWAYS_MISSING = "?"
 _EXACT_INTEGERS = 2.0**53
 """Above it a float cannot tell neighbouring whole numbers apart."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 _MIN_RUN = 10
 _ALWAYS_FEW = 20
 _MIN_UNIQUE = 20
@@ -257,7 +258,7 @@ def is_slip(cells: Cells, chosen: Collection[str] = ()) -> BoolArray:
 def is_numeric(cells: Cells) -> bool:
     """Numbers throughout, or but for a few slips that contain no digit or stand among many numbers."""
     is_number = np.isfinite(cells.numbers)
-    if not is_number.any() or has_leading_zeros(cells.texts[is_number]):
+    if not is_number.any() or has_leading_zeros(cells.texts[is_number]) or _are_merged(cells):
         return False
     slips = is_slip(cells)
     if not slips.any():
@@ -284,7 +285,16 @@ def codes_of(cells: Cells, chosen: Collection[str] = ()) -> tuple[Value, ...]:
 def _holds_number_codes(cells: Cells, chosen: Collection[str]) -> bool:
     is_number = np.isfinite(cells.numbers)
     is_whole_column = is_number.any() and not is_slip(cells, chosen).any()
-    return bool(is_whole_column and not has_leading_zeros(cells.texts[is_number]))
+    return bool(is_whole_column and not has_leading_zeros(cells.texts[is_number]) and not _are_merged(cells))
+
+
+def _are_merged(cells: Cells) -> bool:
+    """Whether some of few whole numbers are the same to a float, though they differ: codes that are no amounts."""
+    is_large = np.abs(cells.numbers) >= _EXACT_INTEGERS
+    if not is_large.any() or len(cells.texts) > MAX_CATEGORIES:
+        return False
+    whole = {int(text) for text in cells.texts[is_large].tolist() if _WHOLE.fullmatch(text)}
+    return len({float(number) for number in whole}) < len(whole)
 
 
 def _number_codes(distinct: FloatArray) -> tuple[Value, ...]:

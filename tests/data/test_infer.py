@@ -39,6 +39,18 @@ def column_of(values: Sequence[object], name: str = "x") -> Column:
     return next(column for column in infer_schema(table).columns if column.name == name)
 
 
+@pytest.mark.parametrize("codes", [[2**53 + i for i in range(3)], [900719925474099267 + i for i in range(6)]])
+def test_codes_that_no_float_tells_apart_are_categories(codes: list[int]) -> None:
+    """Two of three codes were one group; six were one value, left out."""
+    values = [codes[i % len(codes)] for i in range(60)]
+    column = column_of(values)
+    assert (column.kind, column.codes) == (Kind.CATEGORICAL, tuple(str(code) for code in codes))
+    table = table_of(x=values, y=[i % 7 for i in range(60)])
+    rows = make_dataset(table, infer_schema(table)).rows
+    assert rows[:, 0].tolist() == [i % len(codes) for i in range(60)]
+    assert column_of([10**17 * i for i in range(60)]).kind is not Kind.CATEGORICAL, "told apart"
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -129,7 +129,8 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
     that half holds nobody who is."""
     rows = people[:_MAX_ROWS]
     verdicts: BoolArray = np.isin(domain.keys(rows), found)
-    learnt, counted = slice(0, None, 2), slice(1, None, 2)
+    learnt = slice(0, None, 2)
+    counted = slice(1, None, 2)
     if not verdicts[counted].any():
         return None
     groups = learn_groups(domain, rows[learnt], verdicts[learnt], _MAX_DEPTH)
@@ -211,7 +212,8 @@ def _told(
     learnt, counted = (slice(None), slice(None)) if len(harm) < _FEW else (slice(0, None, 2), slice(1, None, 2))
     worse = _worse_values(harm[learnt].mean(axis=0), domain)
     is_worse = _hold_all(worse, domain.variant_values)
-    inside, outside = harm[counted][:, is_worse], harm[counted][:, ~is_worse]
+    inside = harm[counted][:, is_worse]
+    outside = harm[counted][:, ~is_worse]
     rules = [condition_rule(one, domain) for one in conditions]
     group = AffectedGroup(rules, n, n_hits, len(harm), dict(zip(names, alone, strict=True)))
     if not worse or not inside.size or not outside.size or inside.mean() - outside.mean() < _LEAST_APART:

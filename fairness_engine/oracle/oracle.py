@@ -581,6 +581,7 @@ class Oracle:
                 if self.n_found >= self.budget.max_found:
                     per_row = np.full(len(rows), costs) if isinstance(costs, int) else costs
                     self._leave_behind(rows, self._began + np.cumsum(per_row), is_tested)
+        self._is_again = None  # it is of this batch alone
 
     def _leave_behind(self, rows: FloatArray, spent: IntArray, is_tested: BoolArray | None) -> None:
         """Of the batch with the last find that is wanted, what comes behind that counts for nothing: as if rows came

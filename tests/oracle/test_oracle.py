@@ -441,6 +441,27 @@ def test_leads_of_several_classes_are_over_the_best_other_one() -> None:
     assert again.leads[firm] == pytest.approx(probe.leads[found][firm])
 
 
+def test_what_comes_behind_the_last_find_that_is_wanted_does_not_count() -> None:
+    """Also after a batch of people of whom some had been tried in part."""
+    model = function_model(biased_score)
+    domain = small_domain(("sex", "age"))
+    rows = all_individuals(domain)
+    found = np.isin(domain.keys(rows), np.array(sorted(true_keys(model, domain)), dtype=np.uint64))
+    order = np.concatenate([np.flatnonzero(~found)[:30], np.flatnonzero(found)[:9]])
+    oracle = Oracle(model, domain, Budget(10**6, max_found=3))
+    alike = rows[order[:20]]
+    oracle.probe_pairs(alike[:10], np.zeros(10, np.int64), np.ones(10, np.int64))
+    oracle.probe(alike)
+    assert (oracle.n_tried, oracle.n_behind, oracle.n_found) == (20, 0, 0)
+    people = rows[order[20:35]]  # ten who are alike, then five
+    widest = Oracle(model, domain, Budget(10**6)).probe_widest(people)
+    with pytest.raises(SearchStopped):
+        oracle.probe_alike(people, widest.variants, widest.classes)
+    assert oracle.n_found == 3
+    assert oracle.evaluations == oracle.take_found().evaluation[-1]
+    assert (oracle.n_tried, oracle.n_behind) == (20 + 13, 2)
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.2])
 def test_the_gap_of_a_pair_of_several_classes_is_of_one_class(gap: float) -> None:
     """Its two scores are those of two classes: 0.84 of one and 0.86 of another lie far apart."""

@@ -77,7 +77,9 @@ def test_few_rows_are_a_problem_of_the_data(evaluator: tuple[Evaluator, RunStore
 def test_keras_is_loaded_to_say_so_only_where_a_layer_is_frozen(tmp_path: Path, n_frozen: int) -> None:
     layers = [dense_config(3, 4, "relu", "dense_0"), dense_config(1, None, "sigmoid", "dense_1")]
     for layer in layers[:n_frozen]:
-        layer["config"]["trainable"] = False  # type: ignore[index]
+        config = layer["config"]
+        assert isinstance(config, dict)
+        config["trainable"] = False
     path = tmp_path / "network.h5"
     write_legacy_h5(path, random_network((4, 3, 1)), layers)
     asks = """

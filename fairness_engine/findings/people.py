@@ -139,11 +139,11 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
     if group.worse:
         harmed, others = group.n_worse_harmed / group.n_worse, group.n_others_harmed / group.n_others
         who = words_of_rules(one.run.config.schema, group.worse)
-        unlike = "are decided against" if one.scope.score_gap == 0 else "have the lower scores"
+        unlike = "have the lower scores" if one.scope.score_gap > 0 else f"are decided against (not {favourable})"
         protected = list(one.scope.protected)
         over = f", over every combination of {listed(protected)}" if len(protected) > 1 else ""
         facts.append(
-            f"With all else equal{over}, {who} {unlike} (not {favourable}) in {share(harmed)} of "
+            f"With all else equal{over}, {who} {unlike} in {share(harmed)} of "
             f"{counted(group.n_worse, 'case')}, the other protected values in {share(others)} of "
             f"{count(group.n_others)}: cases of people for whom that makes a difference."
         )

@@ -208,6 +208,8 @@ def test_of_a_score_gap_no_card_speaks_of_decisions(tmp_path: Path) -> None:
     said = " ".join(f"{card.title} {card.sentence} {card.brief}" for card in found.cards)
     assert said.count("scores more than 0.1 apart") >= 4
     assert not [words for words in ("another decision", "otherwise", "decision changes") if words in said]
+    facts = " ".join(fact for card in found.cards for fact in card.facts)
+    assert "have the lower scores in 100 %" in facts
 
 
 def test_an_empty_review_has_nothing_and_misses_everything(tmp_path: Path) -> None:

@@ -138,6 +138,31 @@ def test_a_model_that_is_mostly_wrong_is_not_plausible_however_well_its_scores_r
     assert "of the rows only, though its scores tell the outcomes apart" in found.advice[0]
 
 
+def test_a_regression_on_0_and_1_is_not_decided_at_0_without_a_word(
+    table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    said = replace(schema, positive="ja")
+    dataset = make_dataset(table, said)
+    net = Net(dataset, "the schema's")
+    inputs = np.column_stack([net.inputs(dataset), np.ones(N_ROWS)])
+    found = np.linalg.lstsq(inputs, dataset.labels, rcond=None)[0]
+    net.weights = found[:-1]
+    net.bias = float(found[-1])
+    model, _ = opened(net.write(tmp_path / "net.nnet"), table, said)
+    rng = np.random.default_rng(0)
+    reading = assess_reading(model, dataset, 1e6, rng)
+    assert reading.state is State.UNCONFIRMED
+    right = [np.mean((net.answers(dataset) > at) == dataset.labels) for at in (0, 0.5)]
+    assert reading.accuracy == right[0]
+    assert (
+        f"right on {100 * right[0]:.0f} % of the rows; above 0.5 they would be on {100 * right[1]:.0f} %"
+        in (reading.advice[0])
+    )
+    assert "--threshold 0.5" in reading.advice[0]
+    decided = assess_reading(replace(model, threshold=0.5), dataset, 1e6, rng)
+    assert (decided.state, decided.accuracy) == (State.PLAUSIBLE, right[1])
+
+
 def test_class_1_that_was_said_changes_no_decision_but_whose_it_is(
     table: Table, schema: Schema, tmp_path: Path
 ) -> None:

@@ -44,7 +44,7 @@ from fairness_engine.models.fit.probing import n_differing, random_in_words
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.models.fit.roc import Outcomes, comparable
 from fairness_engine.models.inputs.names import input_matches
-from fairness_engine.models.model import Model, Output
+from fairness_engine.models.model import Model, Output, decide
 
 MAX_ROWS = 4_000
 """Rows of the data that orders are judged on."""
@@ -72,6 +72,8 @@ a wrong order some gain 10.
 _N_EXCHANGED = 600
 """Pairs of inputs that are exchanged at most."""
 _N_GLANCED = 1_000
+_ABOUT_0_AND_1 = 0.99
+"""Of the scores, those within -0.5 to 1.5."""
 _NEARLY = 0.03
 """Half of the known answers differ by less than this: the inputs are those, but for where their scaling was learned."""
 
@@ -209,6 +211,13 @@ class _Judge:
                 "that it did not see: a model that is read rightly is seldom so much weaker. Check the order and the "
                 "scaling of its inputs, or bring known answers."
             )
+        elif (share := self._as_shares()) is not None:
+            advice.append(
+                "The model's output is taken for a logit, and decisions above 0 are right on "
+                f"{100 * facts['accuracy']:.0f} % of the rows; above 0.5 they would be on {100 * share:.0f} %: it "
+                "looks as if it had been trained to give 0 and 1. If so, set the decision threshold 0.5 under Scope "
+                "(--threshold 0.5), or bring known decisions."
+            )
         elif self.positive is not None and self._is_mostly_wrong(facts["accuracy"]):
             advice.append(
                 f"The model is right on {100 * facts['accuracy']:.0f} % of the rows only, though its scores tell the "
@@ -253,6 +262,22 @@ class _Judge:
     def _is_mostly_wrong(self, accuracy: float) -> bool:
         """Whether decisions between two outcomes are wrong on clearly more than half of the rows."""
         return accuracy < 0.5 - _NEAR_GUESSING * 0.5 / math.sqrt(len(self.rows))
+
+    def _as_shares(self) -> float | None:
+        """Share of rows that a file's logits decide rightly above 0.5, where they lie about 0 and 1, as those of a
+        regression on outcomes do, and are right there on clearly more rows than above 0; ``None`` otherwise.
+        """
+        if self.outcomes is None or self.positive is None or self.model.predictor.output is not Output.LOGIT:
+            return None
+        if self.model.threshold != Output.LOGIT.middle or self.model.own_threshold is not None:
+            return None
+        scores = self.scores[:, 0]
+        if np.mean(np.abs(scores - 0.5) <= 1.0) < _ABOUT_0_AND_1:
+            return None
+        right = decide(self.scores, 0.5) == self.labels
+        gain = right.astype(float) - (self.model.decide(self.scores) == self.labels)
+        is_clear = gain.mean() > max(_FAR, _SURE * gain.std() / math.sqrt(len(gain)))
+        return float(right.mean()) if is_clear else None
 
     def _on_class_order(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Where the file does not name more than two classes: every two must fit the labels clearly better than in each

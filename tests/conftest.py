@@ -40,7 +40,8 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
-_THOROUGH = ("acceptance", "browser", "cluster", "truth")
+_WHOLLY_THOROUGH = ("acceptance", "cluster", "truth")
+_THOROUGH = (*_WHOLLY_THOROUGH, "browser")
 """Folders whose tests are thorough, as those are that say so themselves."""
 _AT_LEAST = "test_answer_and_chart_are_on_the_first_screen"
 """What is walked in a browser all the same: every page, with a whole assessment in it."""
@@ -84,6 +85,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(FOLDER_VARIABLE, ""), ignore_errors=True)
         move_back(config.stash.get(_IN_MEMORY, None))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave folders unread of which no test is asked for."""
+    is_left_out = config.getoption("thorough") == "none" and collection_path.parent == Path(__file__).resolve().parent
+    return True if is_left_out and collection_path.name in _WHOLLY_THOROUGH else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -355,6 +355,7 @@ FAMILIES: dict[str, Callable[[Schema], Model]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_domain_of_one_individual(family: str, mode: Mode) -> None:

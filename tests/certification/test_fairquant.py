@@ -257,6 +257,7 @@ BANK_LOW = (0, 0, 0, 0, 0, 0, 0, 0, 0, -3, 0, 1, 0, 0, 0, 0)
 BANK_HIGH = (10, 2, 6, 1, 1, 1, 1, 11, 6, 1, 5000, 50, 999, 7, 2, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 def test_the_bank_network_certifies_what_the_authors_print_on_the_domain_their_file_states(shared: Path) -> None:
     """Table II: BM-3 95.69 %. The header of the authors' bank files holds the ranges one column before the weights."""

@@ -280,6 +280,7 @@ def test_large_spaces_are_counted_in_one_box() -> None:
     assert share > 0.01
 
 
+@pytest.mark.thorough
 def test_larger_ones_on_a_grid_and_refined() -> None:
     wide = tuple(Column(f"x{i}", Kind.INTEGER, minimum=0, maximum=99) for i in range(14))
     schema = Schema((RACE, *wide), label="y", protected=("race",))
@@ -379,6 +380,7 @@ def test_slack_grows_with_what_cancels_out() -> None:
     assert LinearAssessor(replace(network, magnitude=1.0), space).assess(*space.whole()).falsified.tolist() == [1]
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 def test_published_data_sets_are_settled_in_one_box(shared_linear: tuple[Model, Domain, np.ndarray]) -> None:
     model, domain, rows = shared_linear

@@ -198,6 +198,7 @@ def test_a_cancel_is_heard_while_the_undecided_are_estimated(n_more: int) -> Non
     assert events[-1].reason is StopReason.EVALUATIONS, "refinement had ended by itself"
 
 
+@pytest.mark.thorough
 def test_work_of_fifty_milliseconds_a_box_is_ended_between_a_few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     n_asked = 0
 

@@ -321,6 +321,7 @@ NARROWED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 @pytest.mark.parametrize(("model", "data", "protected"), NARROWED)
 def test_parts_of_the_peers_networks(

@@ -73,6 +73,7 @@ def _check_claimed(attack: Attack, result: dict[str, float], n_claimed: np.ndarr
         assert shares[proof.leaf[told]].sum() <= interval(int(claimed), n)[1] + 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("model", "data", "protected", "more"), SAMPLES)
 def test_proofs_of_sample_networks_hold(
     model: str, data: str, protected: tuple[str, ...], more: dict[str, object], root: Path, tmp_path: Path
@@ -86,6 +87,7 @@ def test_proofs_of_sample_networks_hold(
     assert report.n_certified > N_SAMPLES // 2
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 @pytest.mark.parametrize(("model", "data", "protected"), PEERS)
 def test_proofs_of_peer_networks_hold(

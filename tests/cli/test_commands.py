@@ -158,6 +158,7 @@ def test_count_is_the_truth_of_the_sample(command: Commands) -> None:
     assert f"{truth['n_discriminatory']:,} of {truth['n_individuals']:,} individuals" in command.out
 
 
+@pytest.mark.thorough
 def test_a_count_that_is_ended_early_gives_no_share(command: Commands) -> None:
     narrow = ("--protected", "sex", "--limit", "age=20:40", "--limit", "hours_per_week=30:40")
     result = command.json("count", *INPUTS, *narrow, "--max-seconds", "0.001")
@@ -172,6 +173,7 @@ def test_a_space_that_cannot_be_counted_is_said_so(command: Commands) -> None:
     assert "workclass must not vary" in command.err
 
 
+@pytest.mark.thorough
 def test_compare_puts_techniques_side_by_side(command: Commands, workspace: Path) -> None:
     narrow = ("--protected", "sex", "--limit", "age=40:41", "--limit", "hours_per_week=30:31")
     options = (
@@ -252,6 +254,7 @@ def test_inspect_says_what_is_there(command: Commands) -> None:
     assert "5,000 rows, 10 columns" in command.out
 
 
+@pytest.mark.thorough
 def test_what_a_scope_asks_changes_nothing_of_the_fit_card(command: Commands) -> None:
     """The card is of the model as it is, whatever the threshold, and also where the scope cannot be."""
     plain = command.json("inspect", *INPUTS)
@@ -364,6 +367,7 @@ def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Co
     assert "no run 'nothing'" in command.err
 
 
+@pytest.mark.thorough
 def test_old_runs_are_named_and_removed_when_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -781,6 +785,7 @@ def couples(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*files, "--protected", "sex", "--favourable", "yes"]
 
 
+@pytest.mark.thorough
 def test_only_plausible_people_on_request(command: Commands, couples: list[str]) -> None:
     limit = ("--max-evaluations", "3000")
     found = command.json("search", *couples, "--technique", "directed", "--only-plausible", *limit)
@@ -799,6 +804,7 @@ def test_only_plausible_people_on_request(command: Commands, couples: list[str])
 LINKED = [{"protected": "sex", "column": "status", "values": ["wife", "husband"]}]
 
 
+@pytest.mark.thorough
 def test_links_are_suggested_and_in_force(command: Commands, couples: list[str], tmp_path: Path) -> None:
     told = command.json("inspect", *couples, "--suggest-links")
     (suggested,) = told["suggested_links"]
@@ -845,6 +851,7 @@ def test_columns_are_written_as_they_are_read_to_be_corrected(command: Commands,
     assert command.json("count", *files, "--schema", str(path))["share"] > 0
 
 
+@pytest.mark.thorough
 def test_a_schema_file_takes_the_suggestion_as_it_is_printed(
     command: Commands, couples: list[str], tmp_path: Path
 ) -> None:
@@ -888,6 +895,7 @@ def test_linked_attributes_that_are_both_protected_are_refused(command: Commands
     assert "'status' is protected itself" in command.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", ["aequitas", "without"])
 def test_a_retraining_with_a_link_is_recomputed_and_says_so(
     command: Commands, couples: list[str], tmp_path: Path, strategy: str

@@ -103,6 +103,7 @@ def test_tables_can_be_chosen_and_the_label_can_decide(command: Commands) -> Non
     assert all(group["scoring"] is None for table in result["tables"] for group in table["groups"])
 
 
+@pytest.mark.thorough
 def test_a_run_of_figures_holds_when_it_is_looked_at_again(command: Commands) -> None:
     run_id = command.json("figures", *INPUTS, "--protected", "sex")["run_id"]
     result = command.json("runs", "verify", run_id)
@@ -110,6 +111,7 @@ def test_a_run_of_figures_holds_when_it_is_looked_at_again(command: Commands) ->
     assert result["failed"] == 0
 
 
+@pytest.mark.thorough
 def test_more_attributes_than_can_be_read_together_are_left_out_and_named(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     names = [f"group_{i}" for i in range(3)]
@@ -138,6 +140,7 @@ def test_what_cannot_be_is_refused(command: Commands, options: tuple[str, ...], 
     assert "Traceback" not in command.err
 
 
+@pytest.mark.thorough
 def test_rows_of_unknown_group_are_counted_inside_the_limits(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     people = pd.DataFrame(
@@ -182,6 +185,7 @@ def test_rows_of_unknown_group_are_among_the_rows_that_count(command: Commands, 
     assert f"{len(people) - len(labelled)} of the file's 400 rows do not count" in " ".join(said["notes"])
 
 
+@pytest.mark.thorough
 def test_without_a_label_one_of_the_models_outcomes_is_named(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     people = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "age": rng.integers(20, 60, 400)})

@@ -59,6 +59,7 @@ def test_what_a_name_holds_is_text_and_nothing_else(name: str) -> None:
         assert HOSTILE[name].split()[0] in suite.cases[0].text
 
 
+@pytest.mark.thorough
 @given(st.text(min_size=1).map(lambda text: f"x{text}"), st.sampled_from(End))
 def test_any_text_keeps_the_rules(text: str, end: End) -> None:
     read_junit(junit_xml("search", [Case(text, end, text, (text, text))], 1e6, {"policy": text}))

@@ -133,6 +133,7 @@ def test_a_gate_on_nothing_is_an_error_and_hides_no_other(command: Commands, cas
     assert second.startswith("Gate failed: share > 0. share must be at most 0, got ")
 
 
+@pytest.mark.thorough
 def test_the_same_input_gives_the_same_bytes_but_for_the_seconds(
     command: Commands, tmp_path: Path, policy: Path
 ) -> None:
@@ -218,6 +219,7 @@ def test_cases_that_cannot_be_written_are_said(command: Commands, more: tuple[st
     assert len(command.err.splitlines()) == n_sentences
 
 
+@pytest.mark.thorough
 def test_checks_of_a_second_look_are_test_cases(command: Commands, cases: Path, policy: Path) -> None:
     policy.write_text(
         "version: 1\nname: Looks\ngates:\n  runs verify:\n"
@@ -278,6 +280,7 @@ def test_a_gate_that_nobody_was_told_of_is_no_pass(workspace: Path, cases: Path)
 NARROW = ["--limit", "earlier_offences=0:3", "--limit", "juvenile_offences=0:1"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -63,6 +63,7 @@ def command(folder: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
     return Commands(folder / "workspace", capsys)
 
 
+@pytest.mark.thorough
 def test_the_json_has_both_models_by_the_same_names(result: dict[str, Any]) -> None:
     assert set(result) == {*COMMON_KEYS, *RETRAIN_KEYS}
     before = result["before"]
@@ -229,6 +230,7 @@ TEXTS = ["--data", str(_COMMENTS.data), "--schema", str(_COMMENTS.schema), "--te
 TEXTS += ["--model", str(_COMMENTS.model("comments_linear").path)]
 
 
+@pytest.mark.thorough
 def test_a_model_of_texts_is_retrained_with_the_same_json(command: Commands, tmp_path: Path) -> None:
     out = tmp_path / "new.skops"
     more = ["--reference", "control", "--measure-seconds", "0", "--out-model", str(out)]

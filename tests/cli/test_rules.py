@@ -107,6 +107,7 @@ def test_rules_print_one_json_object_as_the_contract_has_it(once: Callable[..., 
     assert (result["source"], result["column"]) == ("model", None)
 
 
+@pytest.mark.thorough
 def test_what_the_labels_say_can_be_counted_again_by_anybody(command: Commands) -> None:
     result = command.json("rules", *TABLE, "--top", "0", "--edges", "round")
     table = pd.read_csv(MARKETING)
@@ -194,6 +195,7 @@ def test_numbers_without_an_end_of_values_need_none(command: Commands, tmp_path:
     assert result["top_low"] > 0.5
 
 
+@pytest.mark.thorough
 def test_the_scope_narrows_what_is_looked_at(command: Commands, once: Callable[..., dict[str, Any]]) -> None:
     whole = once("rules", *TABLE, *NETWORK)
     narrow = command.json("rules", *TABLE, *NETWORK, "--limit", "age=30:49", "--error", "0")
@@ -209,6 +211,7 @@ def test_the_scope_narrows_what_is_looked_at(command: Commands, once: Callable[.
     assert share_of_all(fixed) < share_of_all(whole) - 0.05
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_and_another_seed_another(command: Commands) -> None:
     """In JSON, and every array that is stored of all rule sets."""
     first, again = (command.json("rules", *TABLE, *NETWORK, *SAMPLED, "--seed", "3") for _ in range(2))
@@ -221,6 +224,7 @@ def test_the_same_seed_gives_the_same_and_another_seed_another(command: Commands
     assert figures(first) != figures(other)
 
 
+@pytest.mark.thorough
 def test_lists_leave_near_duplicates_out_unless_asked_for(
     command: Commands, once: Callable[..., dict[str, Any]]
 ) -> None:
@@ -242,6 +246,7 @@ def test_lists_leave_near_duplicates_out_unless_asked_for(
 # --- words and gates ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_people_read_sentences_and_what_they_rest_on(command: Commands) -> None:
     assert command("rules", *TABLE, "--top", "2") == 0
     assert "by what the column 'offer' decides" in command.out
@@ -254,6 +259,7 @@ def test_people_read_sentences_and_what_they_rest_on(command: Commands) -> None:
     assert "have no effect on rule sets" in command.err
 
 
+@pytest.mark.thorough
 def test_gates_reach_into_the_list(command: Commands) -> None:
     assert command("rules", *TABLE, "--fail-if", "rule_sets.0.score > 0.2", "--fail-if", "top_low > 0.9") == 1
     assert "Gate failed: rule_sets.0.score > 0.2." in command.err
@@ -378,6 +384,7 @@ def test_too_many_rule_sets_are_said(command: Commands, tmp_path: Path) -> None:
     assert "Those on more than 1 attribute were left out" in command.out or "on more than 2 attributes" in command.out
 
 
+@pytest.mark.thorough
 def test_terms_of_ones_own_and_terms_that_never_occur(command: Commands, tmp_path: Path) -> None:
     terms = tmp_path / "terms.json"
     terms.write_text(json.dumps({"faith": ["Muslim", "Christian"]}))
@@ -395,6 +402,7 @@ def test_terms_of_ones_own_and_terms_that_never_occur(command: Commands, tmp_pat
 # --- a second look --------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", [NETWORK, []])
 def test_verify_scores_again_and_notices_what_was_changed(command: Commands, workspace: Path, model: list[str]) -> None:
     run_id = command.json("rules", *TABLE, *model, "--limit", "age=20:75")["run_id"]

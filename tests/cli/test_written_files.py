@@ -118,6 +118,7 @@ def test_every_file_of_every_command_is_looked_at(
         check_written(options)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("option", ["--pairs", "--json"])
 @pytest.mark.parametrize("target", ["/dev/full", "a" * 300])

@@ -183,6 +183,7 @@ print(json.dumps([n_rows, peak() - before]))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_large_result_is_never_in_memory(

@@ -78,6 +78,7 @@ def test_the_ten_lines_run(root: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert part in said
 
 
+@pytest.mark.thorough
 def test_the_example_of_the_readme_runs(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = find_sample("census_income")
     shutil.copy(sample.data, tmp_path / "people.csv")

@@ -75,6 +75,7 @@ CASES: dict[str, tuple[tuple[str, str], tuple[str, ...], Ask]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_figures_are_those_of_the_command_line(name: str, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sample, model), arguments, ask = CASES[name]

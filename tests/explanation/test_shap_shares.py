@@ -25,6 +25,7 @@ def found(model: Model, n_people: int = 20) -> ShapShares:
     return shap_shares(model, some_data(n_people, 6), some_data(), NAMES, NO_LIMIT)
 
 
+@pytest.mark.thorough
 def test_a_linear_model_has_the_closed_form() -> None:
     weights = np.array([0.5, -0.25, 0.125, 0.03, 2.0])
     told = found(handmade.function_model(lambda rows: rows @ weights))

@@ -199,6 +199,7 @@ def test_a_slow_model_is_asked_for_as_long_as_there_is_time(monkeypatch: pytest.
     assert found.n_wanted == 40_000
 
 
+@pytest.mark.thorough
 def test_a_machine_that_stands_still_for_seconds_makes_the_answer_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = biased()
     stood_still = 0.0

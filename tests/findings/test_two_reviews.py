@@ -182,6 +182,7 @@ def reasons(found: TwoReviews) -> dict[str, str]:
     return {one.what: one.why for one in found.missing}
 
 
+@pytest.mark.thorough
 def test_other_attributes_and_other_limits_are_said(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     wanted = (Evidence.SCAN, Evidence.SHARE)
@@ -199,6 +200,7 @@ def test_other_attributes_and_other_limits_are_said(tmp_path: Path) -> None:
     assert set(reasons(found).values()) == {"The two have other limits in their scopes."}
 
 
+@pytest.mark.thorough
 def test_of_other_data_shares_are_compared_and_people_are_not(tmp_path: Path) -> None:
     from fairness_engine.store.records import FileRole
 

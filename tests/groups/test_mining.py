@@ -78,6 +78,7 @@ def test_sums_are_those_of_the_rows_inside(space: GroupIndex, seed: int) -> None
     np.testing.assert_array_equal(space.sums(rules, weights), weights @ inside.T)
 
 
+@pytest.mark.thorough
 @given(spaces())
 def test_rule_sets_are_grouped_by_the_attributes_they_constrain(space: GroupIndex) -> None:
     rules = np.array(list(every_rule_set(space, 4)))
@@ -155,6 +156,7 @@ def test_too_many_rule_sets_leave_out_the_larger_ones(monkeypatch: pytest.Monkey
         assert len(mined.rules) == of_two
 
 
+@pytest.mark.thorough
 def test_few_attributes_are_all_combined_unasked_as_long_as_the_rule_sets_are_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

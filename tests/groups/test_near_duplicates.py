@@ -73,6 +73,7 @@ def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
             assert shared > OVERLAP or (shared > NESTED and is_part)
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(decided_spaces())
 def test_folding_is_what_comparing_people_one_by_one_gives(case: tuple[GroupIndex, np.ndarray]) -> None:

@@ -210,6 +210,7 @@ def truth_and_case(
     return space, rules, sampler, count(space, rules, sampler.enumerate())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("names", "n_rule_sets"),
     [(("census_income", "census_income_planted", ("sex",)), 2), (RECIDIVISM, 43), (MARKETING, 1897)],

@@ -151,6 +151,7 @@ def test_a_model_that_reads_no_term_scores_nothing() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_joint_intervals_hold_in_95_of_100_repeats() -> None:
     texts = made_texts(900, 4)
     model = points_model(POINTS)

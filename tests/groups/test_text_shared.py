@@ -45,6 +45,7 @@ def test_the_terms_found_are_those_that_the_collection_names(shared: Path, name:
             assert sorted({place.term for place in finder.find(text)}) == sorted(filter(None, set(named.split("|"))))
 
 
+@pytest.mark.thorough
 def test_the_madlibs_are_looked_at_whole(shared: Path) -> None:
     frame = collection(shared, "toxicity_madlibs")
     some = np.random.default_rng(0).choice(len(frame), 400, replace=False)

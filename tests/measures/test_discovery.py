@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fairness_engine.errors import StopReason
 from fairness_engine.events import PairsFound, ResultReady, Stopped
@@ -14,6 +15,7 @@ from fairness_engine.search.techniques.aequitas import Aequitas
 from handmade import biased_score, function_model, small_domain
 
 
+@pytest.mark.thorough
 def test_each_point_counts_the_pairs_found_up_to_there() -> None:
     none = np.empty((0, 5))
     search = run_search(Aequitas(n_walkers=3), function_model(biased_score), small_domain(), none, Budget(2000), 1)

@@ -28,6 +28,7 @@ def final(
     return [e for e in events if isinstance(e, ShareEstimated)][-1]
 
 
+@pytest.mark.thorough
 def test_the_interval_covers_the_true_share_in_95_percent_of_repeats() -> None:
     domain = small_domain()
     truth = len(true_keys(function_model(biased_score), domain)) / domain.n_individuals
@@ -195,6 +196,7 @@ def test_individuals_with_a_pair_of_two_plausible_people_are_counted(
         assert 0 < found.n < 300
 
 
+@pytest.mark.thorough
 def test_what_is_told_of_plausible_people_covers_the_truth_in_95_percent_of_repeats() -> None:
     domain = small_domain()
     model = function_model(biased_score)

@@ -273,6 +273,7 @@ def test_an_answer_survives_json_and_a_wrong_one_is_refused() -> None:
             GradientCheck.from_json(answer)
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 def test_on_a_published_network_the_paper_is_confirmed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """MAFT's section 4.2.3: average cosine above 0.8 at h = 1; section 4.2.1: below 1e-6 a search does worse."""

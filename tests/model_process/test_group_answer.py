@@ -166,6 +166,7 @@ def test_a_review_without_a_model_is_answered_too(store: RunStore, evaluator: Ev
     assert report.column == schema.label
 
 
+@pytest.mark.thorough
 def test_whoever_asks_imports_neither_fairlearn_nor_scikit_learn() -> None:
     program = (
         "import sys, fairness_engine.model_process.pool, fairness_engine.groups.figures.report, "

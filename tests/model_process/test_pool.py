@@ -191,6 +191,7 @@ def test_a_process_ends_when_its_program_is_killed(store: RunStore) -> None:
     wait_for(lambda: process_start_time(child) is None)
 
 
+@pytest.mark.thorough
 @NEEDS_PROC
 def test_a_process_that_does_not_leave_by_itself_ends_with_its_program_too(store: RunStore) -> None:
     """One that was started as a new interpreter, by a thread that has ended."""

@@ -103,6 +103,7 @@ FINALS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("final", FINALS)
 @pytest.mark.parametrize("how", [*BENT, *STRAIGHT])
 def test_scores_of_the_datas_people_are_the_models_own(how: str, final: str) -> None:

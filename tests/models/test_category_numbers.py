@@ -85,6 +85,7 @@ def with_better(schema: Schema, reading: Reading) -> Schema:
     return replace(schema, layout=layout, model_input=ModelInput(reading.better["model_input"]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("numbering", [by_name, by_appearance], ids=["by name", "by appearance"])
 @pytest.mark.parametrize("is_scaled", [False, True], ids=["plain", "scaled"])
 def test_a_missing_cell_that_had_a_number_is_found_by_the_labels(
@@ -131,6 +132,7 @@ def test_known_answers_find_the_number_of_a_missing_cell(
     assert assess_reading(model, dataset, 1e6, np.random.default_rng(0), answers).state is State.CONFIRMED
 
 
+@pytest.mark.thorough
 def test_numbers_that_follow_from_the_data_are_a_guess_until_somebody_says_them(
     people: pd.DataFrame, table: Table, schema: Schema, tmp_path: Path
 ) -> None:

@@ -161,6 +161,7 @@ def test_each_misfit_is_said_with_a_remedy(function: Any, labels: Any, settings:
     assert all(warning.count(". ") + warning.count(": ") >= 1 for warning in card.warnings)
 
 
+@pytest.mark.thorough
 def test_a_slow_model_is_timed_on_few_rows_and_said():
     calls = []
 

@@ -75,6 +75,7 @@ def decided(model: Model) -> list[str]:
     return [model.classes[i] for i in model.decide(model.scores(rows))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("positive", ["yes", "no"])
 @pytest.mark.parametrize("inner", INNER)
 def test_it_decides_as_the_file_does(inner: str, positive: str) -> None:
@@ -91,6 +92,7 @@ def test_it_decides_as_the_file_does(inner: str, positive: str) -> None:
             assert any("threshold of its own" in note for note in model.notes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("positive", ["yes", "no"])
 def test_people_at_the_threshold_are_decided_as_the_file_decides_them(positive: str) -> None:
     """Leaves of a tree hold few scores: each in turn is the threshold."""
@@ -133,6 +135,7 @@ def test_one_that_compares_other_answers_than_its_inner_gives_is_asked_for_decis
     assert model.own_threshold is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("positive", ["yes", "no"])
 @pytest.mark.parametrize("inner", ["linear", "tree", "forest", "boosting", "network"])
 def test_what_is_proved_of_it_is_true_of_its_file(inner: str, positive: str, tmp_path: Path) -> None:

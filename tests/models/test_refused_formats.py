@@ -99,6 +99,7 @@ def test_an_archive_of_its_own_suffix_that_holds_code_is_still_refused(tmp_path:
         detect_format(tmp_path / "m.keras", "m.keras")
 
 
+@pytest.mark.thorough
 def test_the_recipe_for_a_pickle_makes_a_file_that_opens(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).integers(0, 10, (200, 4)).astype(float)
     tree = DecisionTreeClassifier(max_depth=3).fit(rows, rows[:, 0] > 4)
@@ -180,6 +181,7 @@ def test_recipes_are_code_and_names_of_files_cannot_add_to_it() -> None:
     assert 'joblib.load("a); import os(b")' in hostile
 
 
+@pytest.mark.thorough
 def test_the_command_line_prints_the_lines_under_the_sentence(root: Path, tmp_path: Path) -> None:
     (tmp_path / "model.cbm").write_bytes(b"CBM1\x08Q")
     data = root / "sample_data" / "credit.csv"

@@ -340,6 +340,7 @@ def keras_said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "output", "n_scores", "threshold"),
     [
@@ -361,6 +362,7 @@ def test_keras_models_of_texts_give_their_own_scores(
     assert seen["empty"] == [0, n_scores]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "said"),
     [

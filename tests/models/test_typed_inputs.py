@@ -103,6 +103,7 @@ def code_inputs(names: list[str]) -> dict[str, np.ndarray]:
     return {name: ROWS[:, [i]].astype(kind) for i, (name, kind) in enumerate(zip(names, kinds, strict=True))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [ModelInput.AUTO, ModelInput.CODES, ModelInput.LABELS])
 def test_embeddings_of_whole_numbers_get_codes_in_the_order_of_the_schema(
     keras: Any, saved: Callable[[Any], Path], way: ModelInput

@@ -6,6 +6,9 @@ import ast
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -114,24 +117,62 @@ def test_each_word_of_the_menu_has_a_folder(root: Path) -> None:
     assert all((root / place.path).is_file() for place in navigation.PLACES)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is looked for in a module.
+
+    Args:
+        n_assignments: in all.
+        packed: lines of those that write unrelated values into one.
+        imported: anywhere, but for types: modules, and names that may be modules.
+    """
+
+    n_assignments: int
+    packed: tuple[int, ...]
+    imported: frozenset[str]
+
+    @classmethod
+    @cache
+    def of(cls, path: Path) -> Facts:
+        """Those of a file: parsed once, and the trees of all modules are not kept."""
+        n_assignments = 0
+        packed: list[int] = []
+        imported: set[str] = set()
+        for node, is_for_types in walked(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assign):
+                n_assignments += 1
+                packed += [node.lineno] if is_packed(node) else []
+            elif isinstance(node, ast.Import) and not is_for_types:
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not is_for_types:
+                imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        return cls(n_assignments, tuple(packed), frozenset(imported))
+
+
+def walked(node: ast.AST, is_for_types: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """The statements of a module, and whether they are there for types alone."""
+    yield node, is_for_types
+    is_guarded = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, part, None) or ():
+            yield from walked(inner, is_for_types or (is_guarded and part == "body"))
+
+
+def is_packed(node: ast.Assign) -> bool:
+    is_tuple = isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+    return is_tuple and sorted(ast.unparse(node.targets[0])) != sorted(ast.unparse(node.value))  # no swap
+
+
 def test_one_statement_a_line(root: Path) -> None:
-    n_assignments = 0
-    packed: list[str] = []
-    for path in (path for files in modules(root).values() for path in files):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Assign):
-                continue
-            n_assignments += 1
-            is_tuple = isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
-            if is_tuple and sorted(ast.unparse(node.targets[0])) != sorted(ast.unparse(node.value)):  # no swap
-                packed.append(f"{path.relative_to(root)}:{node.lineno}")
-    assert len(packed) < MAX_PACKED * n_assignments, packed
+    facts = {path: Facts.of(path) for files in modules(root).values() for path in files}
+    packed = [f"{path.relative_to(root)}:{line}" for path, found in facts.items() for line in found.packed]
+    assert len(packed) < MAX_PACKED * sum(found.n_assignments for found in facts.values()), packed
 
 
 def test_no_module_needs_one_that_needs_it(root: Path) -> None:
     """Imports inside functions count: they only hide a circle. Those for types alone do not."""
     known = {".".join(path.relative_to(root).with_suffix("").parts): path for f in modules(root).values() for path in f}
-    needs = {name: imported(path) & known.keys() - {name} for name, path in known.items()}
+    needs = {name: Facts.of(path).imported & known.keys() - {name} for name, path in known.items()}
     for name in known:
         reached: set[str] = set()
         waiting = list(needs[name])
@@ -141,21 +182,6 @@ def test_no_module_needs_one_that_needs_it(root: Path) -> None:
                 reached.add(one)
                 waiting += needs[one]
         assert name not in reached, f"{name} is in a circle"
-
-
-def imported(path: Path) -> set[str]:
-    """What a module imports anywhere, but for types: modules, and names that may be modules."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
 
 
 def test_every_room_is_on_the_map(root: Path) -> None:

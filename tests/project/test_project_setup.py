@@ -248,6 +248,7 @@ def lock_of_a_wheel(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return lock
 
 
+@pytest.mark.thorough
 def test_uv_installs_from_the_index_that_pip_is_set_to(
     setup: ModuleType, own_environment: Path, lock_of_a_wheel: Path
 ) -> None:
@@ -265,6 +266,7 @@ def test_uv_installs_nothing_with_another_hash_and_pip_says_so(
     assert not (own_environment / "tiny.py").exists()
 
 
+@pytest.mark.thorough
 def test_where_uv_has_no_word_for_how_pip_is_set_up_pip_is_asked(
     setup: ModuleType, own_environment: Path, lock_of_a_wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

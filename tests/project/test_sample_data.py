@@ -22,6 +22,7 @@ from sample_data.make import CREDIT, MARKETING, RECIDIVISM, TABLES, main, outcom
 by_name = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 
 
+@pytest.mark.thorough
 def test_the_script_writes_the_committed_files_byte_for_byte(tmp_path: Path) -> None:
     main(["--out", str(tmp_path)])
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -85,6 +85,7 @@ def plain(measured: Measured) -> dict[str, object]:
     return {**asdict(measured), "groups": [list(group) for group in measured.groups]}
 
 
+@pytest.mark.thorough
 @by_model(ON_TABLES)
 def test_every_model_opens_and_is_what_was_measured(sample: Sample, model: SampleModel) -> None:
     figures = figure_of(model)
@@ -223,6 +224,7 @@ def test_a_written_network_reads_back(tmp_path: Path) -> None:
     assert (decisions(open_model(tmp_path / "a.onnx", schema))(rows) == table.rule.decide(rows)).all()
 
 
+@pytest.mark.thorough
 def test_the_text_model_removes_planted_words() -> None:
     import skops.io
 

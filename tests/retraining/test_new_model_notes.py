@@ -84,6 +84,7 @@ def test_a_new_model_that_refuses_them_is_said(people: pd.DataFrame, tmp_path: P
     assert f"The new model refuses {int(people['job'].isna().sum()):,} of them" in said
 
 
+@pytest.mark.thorough
 def test_a_threshold_that_the_file_does_not_have_is_said(people: pd.DataFrame, tmp_path: Path) -> None:
     found = retrained(people, tmp_path, "ignore", threshold=0.7)
     notes = found.result("retrained")["notes"]

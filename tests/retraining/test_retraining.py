@@ -410,6 +410,7 @@ def _unlimited():
     return UNLIMITED
 
 
+@pytest.mark.thorough
 def test_the_same_seed_makes_the_same_file(tree: RetrainingTask) -> None:
     """To the byte, wherever in memory the parts of the estimator lie."""
     binding = Binding(tree.dataset.schema, tree.dataset.classes, tree.model.favourable, None)

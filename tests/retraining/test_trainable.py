@@ -73,6 +73,7 @@ def test_few_rows_are_a_problem_of_the_data(evaluator: tuple[Evaluator, RunStore
     assert "at least" in (ask(asked, replace(review, data_id=few.id)).problem or "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_frozen", [0, 1, 2])
 def test_keras_is_loaded_to_say_so_only_where_a_layer_is_frozen(tmp_path: Path, n_frozen: int) -> None:
     layers = [dense_config(3, 4, "relu", "dense_0"), dense_config(1, None, "sigmoid", "dense_1")]

@@ -189,6 +189,7 @@ def test_a_planted_group_is_treated_more_alike_within_the_tolerance(mended: Retr
     assert now >= was - TOLERANCE
 
 
+@pytest.mark.thorough
 def test_a_network_of_few_rows_gets_neighbours_of_all_of_them() -> None:
     """More than a tenth of the data: labelled as it decides them, but for those that bring both sides together."""
     subject = sample_subject("census_income_network.keras", "sex", settings=RetrainSettings(max_epochs=8))

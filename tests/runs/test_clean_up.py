@@ -42,6 +42,7 @@ def aged(store: RunStore, run_id: str, finished: float | None = LONG_AGO) -> str
     return run_id
 
 
+@pytest.mark.thorough
 def test_old_runs_go_and_what_somebody_holds_on_to_stays(store: RunStore) -> None:
     review = store.create_review("R")
     config = census_config(store)

@@ -269,6 +269,7 @@ def test_a_spread_is_of_what_is_there() -> None:
 # --- real runs ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_real_runs_and_a_real_count(store: RunStore) -> None:
     scope = Scope(("sex",), limits={"age": (40.0, 41.0), "hours_per_week": (30.0, 31.0)})
     review = review_of(store, scope=scope)

@@ -34,6 +34,7 @@ def note_of(store: RunStore, folder: str) -> Path:
     return note
 
 
+@pytest.mark.thorough
 def test_the_second_search_is_measured_by_the_first_ones_tree(store: RunStore) -> None:
     config = census_config(store)
     assert "surrogate" not in SEARCH.given(store, config)
@@ -50,6 +51,7 @@ def test_the_second_search_is_measured_by_the_first_ones_tree(store: RunStore) -
     assert json.loads(note.read_text()) == tree
 
 
+@pytest.mark.thorough
 def test_how_the_model_is_read_is_judged_once(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     config = census_config(store)

@@ -96,6 +96,7 @@ def unmeasured(start: int, n: int) -> Pairs:
     return replace(pairs, distance=np.full((n, 2), np.nan), n_unseen=np.full((n, 2), -1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("large", [100, 10_000])
 def test_what_is_measured_later_is_filled_in(store: RunStore, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     monkeypatch.setattr(pairs_writer, "_MERGED_PAIRS", large)

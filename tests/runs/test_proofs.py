@@ -64,6 +64,7 @@ def test_settings_that_cannot_be_are_refused_before_the_run(store: RunStore, set
 # --- what is not believed -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mode", "said"),
     [

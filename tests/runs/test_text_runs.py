@@ -117,6 +117,7 @@ def retrained(store: RunStore) -> RunRecord:
     return finished(store, config_of(store, kind=kinds.RETRAIN.name, settings=settings))
 
 
+@pytest.mark.thorough
 def test_a_retraining_leaves_a_model_and_compares_the_terms_of_both(store: RunStore, retrained: RunRecord) -> None:
     results = store.results(retrained.id)
     version = store.version(retrained.id)
@@ -133,6 +134,7 @@ def test_a_retraining_leaves_a_model_and_compares_the_terms_of_both(store: RunSt
     assert "its terms are compared instead" in measured["reasons"]["search"]
 
 
+@pytest.mark.thorough
 def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunStore, retrained: RunRecord) -> None:
     evaluator = Evaluator(store)
     try:
@@ -154,6 +156,7 @@ def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunS
         evaluator.close()
 
 
+@pytest.mark.thorough
 def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunStore) -> None:
     run = finished(store, config_of(store))
     wanted = {"strategy": "rules", "rule_set": [run.id, 1]}
@@ -168,6 +171,7 @@ def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunS
         picked_rule_set(store, table)
 
 
+@pytest.mark.thorough
 def test_it_is_said_beforehand_whether_texts_can_be_retrained(store: RunStore) -> None:
     config = config_of(store)
     evaluator = Evaluator(store)

@@ -186,6 +186,7 @@ def test_an_ablation_is_algorithm_5_without_the_part(name: str) -> None:
     assert len(expected) > 45 if is_symbolic else len(expected) >= 35
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("technique", [Sg(wave=8), SgShared(wave=8)])
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_an_ablation_tries_nobody_from_what_is_off(technique: Any, name: str) -> None:

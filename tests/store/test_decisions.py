@@ -90,6 +90,7 @@ def test_a_group_is_kept_under_its_name(store: RunStore) -> None:
     assert store.cohorts(review) == [young]
 
 
+@pytest.mark.thorough
 def test_groups_are_not_endless(store: RunStore) -> None:
     review = store.create_review("Loans").id
     for i in range(MAX_COHORTS):

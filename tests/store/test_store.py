@@ -62,6 +62,7 @@ def test_a_file_that_is_kept_already_keeps_its_place_unless_it_is_damaged(store:
     assert [p.name for p in (store.workspace / "files").iterdir()] == [kept.name[:2]]
 
 
+@pytest.mark.thorough
 def test_processes_that_add_one_file_at_once_all_get_the_same_place(store: RunStore) -> None:
     program = (
         "import os, sys; from pathlib import Path; from fairness_engine.store.records import FileRole\n"
@@ -477,6 +478,7 @@ def test_the_newest_run_of_each_review_is_had_at_once(store: RunStore) -> None:
     assert store.last_runs([]) == {}
 
 
+@pytest.mark.thorough
 def test_a_workspace_from_before_reviews_were_archived_opens(store: RunStore) -> None:
     review = store.create_review("Loans")
     with store.engine.begin() as connection:

@@ -50,6 +50,7 @@ def a_run(store: RunStore, **changes: Any) -> str:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("column", "value"), DAMAGE.values(), ids=DAMAGE)
 def test_a_run_that_cannot_be_read_is_named_and_the_others_stay(store: RunStore, column: str, value: str) -> None:
     if store.url is not None and value in (DAMAGE["half of it"][1], DAMAGE["deep"][1]):

@@ -114,6 +114,7 @@ def test_a_model_that_cannot_be_certified_is_told_before_anything_starts(open_ap
 # --- while it works -----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_run_at_work_shows_shares_speed_and_time_to_go(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store, model=certify_cases.MODEL)
     run_id = store.create_run(certify_cases.config_of(review), review.id)
@@ -157,6 +158,7 @@ def test_a_crashed_run_keeps_what_it_proved(open_app: OpenApp, store: RunStore) 
 # --- the result ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_link_to_a_run_opens_its_review_and_its_result(
     open_app: OpenApp, certified: Certified, store: RunStore
 ) -> None:

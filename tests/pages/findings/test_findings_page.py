@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import pytest
 import said
 from said import OpenApp
 
@@ -20,6 +21,7 @@ from run_cases import config_of
 PAGE = "pages/findings/page.py"
 
 
+@pytest.mark.thorough
 def test_cards_come_in_order_each_with_its_level(open_app: OpenApp, workspace: Path) -> None:
     store, review = assessed(workspace, "recidivism_planted")
     found = findings_of(store, review)
@@ -73,6 +75,7 @@ def test_without_a_model_rules_and_figures_are_offered(open_app: OpenApp, worksp
     assert sorted(run.config.kind for run in store.runs(review.id)) == ["figures", "proxies", "rules"]
 
 
+@pytest.mark.thorough
 def test_where_nothing_was_found_it_says_what_that_shows_and_what_not(open_app: OpenApp, workspace: Path) -> None:
     _, review = assessed(workspace, "marketing_ignores_protected")
     app = open_app(PAGE, review=review.id)
@@ -83,6 +86,7 @@ def test_where_nothing_was_found_it_says_what_that_shows_and_what_not(open_app: 
     assert "fare worse" not in text + said.html_of(app)
 
 
+@pytest.mark.thorough
 def test_while_runs_are_on_the_way_nothing_was_found_so_far(
     open_app: OpenApp, workspace: Path, started: list[str]
 ) -> None:

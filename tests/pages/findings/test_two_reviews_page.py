@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import said
 from said import OpenApp
 
@@ -25,6 +26,7 @@ from two_reviews_cases import both_assessed
 PAGE = "pages/findings/page.py"
 
 
+@pytest.mark.thorough
 def test_the_findings_lead_to_the_comparison_and_back(open_app: OpenApp, workspace: Path) -> None:
     _, first, second = both_assessed(workspace)
     app = open_app(PAGE, review=first.id)
@@ -61,6 +63,7 @@ def test_two_candidates_side_by_side_in_words(open_app: OpenApp, workspace: Path
     assert "Fixed: 346" in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_before_and_after_a_retraining_reads_as_the_retrain_page_does(open_app: OpenApp, workspace: Path) -> None:
     made = retrained_runs(workspace)
     store = RunStore(workspace)
@@ -95,6 +98,7 @@ def test_somebody_elses_review_is_not_offered_nor_opened_by_its_link(open_app: O
     assert second.name in app.selectbox[0].options[0]
 
 
+@pytest.mark.thorough
 def test_empty_cases_say_what_is_missing(open_app: OpenApp, workspace: Path) -> None:
     store = RunStore(workspace)
     first = assess(store, review_of(store, "recidivism_planted"), (Evidence.SHARE,))

@@ -309,6 +309,7 @@ def grouped(workspace: Path) -> Iterator[Grouped]:
     session.evaluator().close()
 
 
+@pytest.mark.thorough
 def test_the_section_shows_the_pair_of_the_planted_group(open_app: OpenApp, grouped: Grouped) -> None:
     app = open_app(GROUPS, review=grouped.review.id, run=grouped.exact.id, view="Two attributes")
     assert said.errors_of(app) == []

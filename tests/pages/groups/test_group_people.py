@@ -122,6 +122,7 @@ def shown_pairs(app: AppTest) -> list[int]:
     return [] if not app.dataframe else (app.dataframe[0].value["Pair"] - 1).tolist()
 
 
+@pytest.mark.thorough
 def test_pairs_are_narrowed_to_a_group_of_the_address(open_app: OpenApp, case: Case) -> None:
     first, second = case.sides()
     app = open_app(PAIRS, review=case.review.id, run=case.search.id, group=case.address)

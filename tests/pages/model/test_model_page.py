@@ -95,6 +95,7 @@ def test_what_is_no_model_is_refused_in_a_sentence(
     assert len(app.file_uploader) == 1
 
 
+@pytest.mark.thorough
 def test_a_refused_file_shows_the_lines_that_convert_it_and_leaves_the_model_before(
     open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
 ) -> None:

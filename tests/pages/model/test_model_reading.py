@@ -215,6 +215,7 @@ def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: Ru
     assert changed.layout.codes_guessed is False
 
 
+@pytest.mark.thorough
 def test_numbers_that_were_taken_from_the_data_can_be_said_to_be_right(
     open_app: OpenApp, store: RunStore, tmp_path: Path
 ) -> None:

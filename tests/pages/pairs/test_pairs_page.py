@@ -113,6 +113,7 @@ def test_the_first_list_is_of_those_for_whom_it_matters_most(
     assert len(app.dataframe[0].value) > len(told)
 
 
+@pytest.mark.thorough
 def test_a_link_opens_its_pair_whatever_was_open_before(open_app: OpenApp, finished: Finished) -> None:
     first, second = finished.searches[0], finished.searches[-1]
     app = open_app(PAIRS, review=finished.review.id, run=first.id)
@@ -139,6 +140,7 @@ def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
     return np.asarray(((pairs.distance > limit) | (pairs.n_unseen > 0)).any(axis=1))
 
 
+@pytest.mark.thorough
 def test_pairs_of_the_reviews_model_are_opened_and_those_of_another_say_so(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
     of_model = run_cases.run_of(store, review, "random")

@@ -191,6 +191,7 @@ def test_techniques_that_need_a_gradient_say_why_they_cannot_run(
     assert ("not possible here" in said.text_of(app)) is not is_offered
 
 
+@pytest.mark.thorough
 def test_a_scan_of_the_data_is_given_all_it_needs_unless_less_is_chosen(open_app: OpenApp, store: RunStore) -> None:
     """The standard budget cut a scan off at 1,041 of 18,309 people."""
     review = run_cases.review_of(store)
@@ -330,6 +331,7 @@ def test_a_model_that_does_not_take_the_attribute_may_be_certified(open_app: Ope
     assert not app.button(key="start").disabled
 
 
+@pytest.mark.thorough
 def test_this_machine_is_a_choice_where_there_is_a_cluster(
     open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import said
 from said import OpenApp
 
@@ -34,6 +35,7 @@ def test_the_preview_is_the_report_of_the_chosen_preset(open_app: OpenApp, works
     assert "People are left out of this report on purpose" in preview(app)
 
 
+@pytest.mark.thorough
 def test_groups_that_nobody_counted_are_counted_first(open_app: OpenApp, workspace: Path) -> None:
     store = RunStore(workspace)
     review = assess(store, review_of(store, "recidivism_planted"), (Evidence.SCAN,))

@@ -268,6 +268,7 @@ def test_the_versions_are_no_way_around_that(retrained: Retrained, store: RunSto
         assert not app.checkbox(key="version_keep_anyway").check().run().button(key="version_go_on").disabled
 
 
+@pytest.mark.thorough
 def test_keeping_lets_the_review_go_on_and_old_runs_say_of_which_model_they_are(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:

@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import pytest
 import said
 from said import OpenApp
 
@@ -14,6 +15,7 @@ from fairness_engine.store.store import RunStore
 from pages.shared.runs.figures import split_table
 
 
+@pytest.mark.thorough
 def test_only_a_symbolic_run_shows_where_its_pairs_came_from(open_app: OpenApp, store: RunStore) -> None:
     """One test, since a workspace of its own takes a while to prepare."""
     review = run_cases.review_of(store)

@@ -197,6 +197,7 @@ def with_ids(store: RunStore, finished: Finished) -> tuple[Review, RunRecord]:
     return named, run_cases.run_of(store, named, "data-scan")
 
 
+@pytest.mark.thorough
 def test_a_pair_leads_back_to_the_case(open_app: OpenApp, finished: Finished, tmp_path: Path) -> None:
     """A pair said "this person is in the data", and not which case that is."""
     store = session.store()

@@ -118,6 +118,7 @@ def test_a_review_is_renamed_duplicated_archived_and_taken_back(open_app: OpenAp
     assert said.errors_of(app) == []
 
 
+@pytest.mark.thorough
 def test_the_table_says_what_the_last_run_was_and_how_much_was_found(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
     searched = run_cases.run_of(store, review, "random")
@@ -163,6 +164,7 @@ def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page:
     assert said.links_of(app) == ["Go to Start"]
 
 
+@pytest.mark.thorough
 def test_a_demo_is_one_click_to_the_findings_of_a_whole_assessment(open_app: OpenApp, store: RunStore) -> None:
     app = open_app()
     app.button(key="demo_open_marketing").click().run()
@@ -215,6 +217,7 @@ def test_a_demos_picture_has_as_many_dots_as_it_says() -> None:
         assert dots == {"rest": 100 - n, "some": n}
 
 
+@pytest.mark.thorough
 def test_what_a_card_says_is_what_the_runs_of_the_demo_find(workspace: Path) -> None:
     store, review = assessed(workspace, "credit_network")
     measured = SAMPLES["credit_network"][1].measured
@@ -223,6 +226,7 @@ def test_what_a_card_says_is_what_the_runs_of_the_demo_find(workspace: Path) -> 
     assert 0 <= measured.n_changed - scan.n_found <= n_twice <= 10
 
 
+@pytest.mark.thorough
 def test_a_demo_that_is_there_is_opened_again_and_another_gets_a_name_of_its_own(
     open_app: OpenApp, store: RunStore, started: list[str]
 ) -> None:

@@ -210,6 +210,7 @@ def test_groups_of_uniform_rows_are_not_set_beside_those_of_people(open_app: Ope
     assert "the data scan found" not in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_show_these_pairs_sets_the_filters_of_the_pairs_page(open_app: OpenApp, finished: Finished) -> None:
     app = open_app(WHERE, review=finished.review.id, run=finished.searches[-1].id)
     n = int(app.dataframe[0].value[charts.PAIRS][0])

@@ -62,6 +62,7 @@ def broken(content: Any, change: Callable[[Any], Any]) -> Any:
 # --- Croissant ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_data_card_is_croissant(bundle: Path) -> None:
     card = mlcroissant.Dataset(str(bundle / "data" / "croissant.json"))
     issues = card.metadata.ctx.issues

@@ -150,6 +150,7 @@ def test_large_arrays_of_rule_sets_are_compressed_on_their_way() -> None:
         assert back.arrays[name].dtype == sent.dtype
 
 
+@pytest.mark.thorough
 def test_few_bytes_cannot_stand_for_many() -> None:
     packed = pack_array(np.zeros(200_000), can_compress=True)
     assert packed["zlib"]

@@ -459,6 +459,7 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", LEFT_OUT, ids=["pairs", "lines"])
 def test_combinations_that_are_left_out_prove_nothing_and_refute_nothing(

@@ -148,6 +148,7 @@ BOMB = "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}' if i else 'x'] * 9)}]" 
 """20 lines that stand for 9 to the power of 20 texts."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -82,6 +82,7 @@ def test_the_json_has_both_models_by_the_same_names(result: dict[str, Any]) -> N
     assert pairs["n_fixed"] > pairs["n_still"]
 
 
+@pytest.mark.thorough
 def test_estimates_and_proofs_agree(result: dict[str, Any]) -> None:
     """The certification knows the exact share of a tree; the retraining's estimate of it must hold it."""
     for side in (result["before"], result["after"]):

@@ -63,6 +63,7 @@ def said(rules: list[Any]) -> dict[str, Any]:
     return {rule["column"]: rule["values"] if "values" in rule else (rule["low"], rule["high"]) for rule in rules}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("file", PLANTED)
 def test_a_scan_says_the_planted_truth(file: str, seed: int) -> None:

@@ -67,6 +67,7 @@ def test_mining_finds_what_counting_finds(space: GroupIndex, support: float, mos
     assert np.all(np.diff((mined.rules != NO_RULE).sum(axis=1)) >= 0)
 
 
+@pytest.mark.thorough
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_sums_are_those_of_the_rows_inside(space: GroupIndex, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -172,6 +172,7 @@ def literal_scores(case: SampleCase, run: Ran) -> list[LiteralScore]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("names", [CENSUS, RECIDIVISM], ids=lambda names: names[0])
 def test_scores_are_those_of_algorithm_2_as_it_is_printed(names: tuple[str, str, tuple[str, ...]]) -> None:
     case = sample_case(*names)

@@ -100,6 +100,7 @@ def _three(mean: float) -> list[float]:
     return [1 - mean - half / 2, half, mean - half / 2]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=5), st.integers(1, 5000))
 def test_an_interval_holds_its_score_and_grows_with_the_number_of_rule_sets(
     shares: list[tuple[float, float]], n: int

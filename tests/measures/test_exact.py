@@ -260,6 +260,7 @@ def test_of_very_many_some_are_judged_and_their_interval_holds(monkeypatch: pyte
     assert np.mean(covered) >= 0.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_who_is_judged_is_drawn_evenly_and_does_not_hang_on_how_many_come_at_once(size: int) -> None:
     drawn = []

@@ -203,6 +203,7 @@ def test_auc_counts_ties_half():
     assert auc(np.array([0.5, 0.6]), np.array([True, True])) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["network.keras", "forest.skops", "pipeline.skops", "dense.onnx", "svm.skops"])
 def test_cards_of_the_sample_models(root: Path, name: str):
     schema = Schema.read(root / "sample_data" / "census_income.schema.json")

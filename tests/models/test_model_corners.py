@@ -301,6 +301,7 @@ def test_inner_weights_kept_elsewhere_are_found(tmp_path: Path):
 # --- archives and HDF5 --------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_archives_are_bounded_in_members_and_size(tmp_path: Path):
     path = tmp_path / "m.zip"
     with zipfile.ZipFile(path, "w") as archive:

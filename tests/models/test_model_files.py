@@ -368,6 +368,7 @@ def test_a_chain_of_matmul_scalings_and_normalisation_is_read_statically(tmp_pat
     assert np.abs(predictor.predict(ROWS) - runtime_scores(path, ROWS)).max() < 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("zipmap", [True, False])
 @pytest.mark.parametrize(
     "labels", [LABELS, LABELS + (ROWS[:, 3] > 6), np.where(LABELS, "yes", "no")], ids=["2", "3", "text"]

@@ -229,6 +229,7 @@ def columns_pipeline(final: Any, encoder: Any = None, scaler: Any = None) -> Any
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "encoder", [OneHotEncoder(drop="first"), OrdinalEncoder(), None], ids=["drop", "ordinal", "one-hot"]
 )

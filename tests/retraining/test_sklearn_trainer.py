@@ -129,6 +129,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_kind_is_trained_and_its_file_decides_as_measured(name: str) -> None:
     trainer = trainer_of(clone(ESTIMATORS[name]))

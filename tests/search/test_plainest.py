@@ -74,6 +74,7 @@ def by_hand(
     return min(keys)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("score_gap", [0.0, 0.3])
 @pytest.mark.parametrize("n_scores", [1, 3])
 @pytest.mark.parametrize("left_out", [0, 5])
@@ -161,6 +162,7 @@ def test_a_score_gap_is_kept() -> None:
     assert wide.min() == 1, "where one attribute is enough, one it is"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["data-scan", "directed"])
 def test_the_same_seed_tells_the_same_pairs(name: str) -> None:
     (_, one) = found_by(name, seed=3)

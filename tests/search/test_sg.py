@@ -137,6 +137,7 @@ def three_classes(rows: np.ndarray) -> np.ndarray:
     return np.column_stack([rows[:, 4], middle, 0.05 * (rows[:, 2] - 18)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("protected", [("sex",), ("sex", "job")])
 @pytest.mark.parametrize("values", [{}, {"confidence": "node", "is_local": False}, {"directed_below": 0.6}])
 @pytest.mark.parametrize(("score", "n_scores"), [(sloping_score, 1), (three_classes, 3)])
@@ -319,6 +320,7 @@ def test_a_neighbourhood_takes_a_hundredth_of_the_budget_and_a_tenth_of_the_spac
     assert samples_within(Oracle(model, small, Budget(100)), 20) == 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("technique", [Sg(), SgShared()])
 def test_on_the_census_network_directed_search_finds_most_and_every_pair_holds(
     technique: Any, shared: FilePath

@@ -180,6 +180,7 @@ def test_a_link_to_a_run_opens_its_review_and_its_result(
     assert shares["Of"].tolist() == ["Data's people", "Individuals"]
 
 
+@pytest.mark.thorough
 def test_without_a_run_in_the_address_the_newest_is_shown(open_app: OpenApp, certified: Certified) -> None:
     app = open_app(CERTIFY, review=certified.review.id)
     assert app.query_params["run"] == certified.classic.id

@@ -23,7 +23,7 @@ PAGE = "pages/findings/page.py"
 
 @pytest.mark.thorough
 def test_cards_come_in_order_each_with_its_level(open_app: OpenApp, workspace: Path) -> None:
-    store, review = assessed(workspace, "recidivism_planted")
+    store, review = assessed(workspace, "census_income_planted")
     found = findings_of(store, review)
     app = open_app(PAGE, review=review.id)
     assert said.errors_of(app) == []
@@ -36,7 +36,7 @@ def test_cards_come_in_order_each_with_its_level(open_app: OpenApp, workspace: P
 
 
 def test_decisions_stand_run_out_and_know_what_they_rested_on(open_app: OpenApp, workspace: Path) -> None:
-    store, review = assessed(workspace, "recidivism_planted")
+    store, review = assessed(workspace, "census_income_planted")
     first, second, third = findings_of(store, review).cards[:3]
     keep = (DecisionKind.ACCEPT, "Known", "A. Analyst")
     store.add_decision(review.id, first.key, *keep, first.title, first.run_ids, date(2020, 1, 1))
@@ -110,8 +110,8 @@ def test_an_incomplete_review_is_led_on(open_app: OpenApp, store: RunStore) -> N
 
 
 def test_a_model_file_that_was_deleted_is_no_crash(open_app: OpenApp, workspace: Path) -> None:
-    store, review = assessed(workspace, "recidivism_planted")
+    store, review = assessed(workspace, "census_income_planted")
     store.file(str(review.model_id)).path.unlink()
     app = open_app(PAGE, review=review.id)
-    assert "African-American fare worse" in said.html_of(app)
+    assert "Women fare worse" in said.html_of(app)
     assert "Something went wrong" not in said.text_of(app)

@@ -42,6 +42,7 @@ def test_the_findings_lead_to_the_comparison_and_back(open_app: OpenApp, workspa
     assert "Accuracy and shares" in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_two_candidates_side_by_side_in_words(open_app: OpenApp, workspace: Path) -> None:
     store, first, second = both_assessed(workspace)
     found = compare_reviews(store, first, second)

@@ -163,6 +163,7 @@ def test_filters_are_saved_as_a_group(open_app: OpenApp, workspace: Path, finish
 # --- what is not there --------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("address", ["77", "one", "²", ""])
 def test_a_link_to_no_group_says_so_and_shows_everybody(open_app: OpenApp, finished: Finished, address: str) -> None:
     app = open_pairs(open_app, finished, cohort=address)

@@ -15,6 +15,7 @@ from pages.shared.app import session
 from run_cases import review_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ["pages/start/page.py", "pages/data/page.py", "pages/plan/page.py"])
 def test_a_page_says_one_sentence_while_the_server_is_away_and_goes_on_when_it_is_back(
     workspace: Path, open_app: OpenApp, postgresql: Cluster, monkeypatch: pytest.MonkeyPatch, page: str

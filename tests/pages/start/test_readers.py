@@ -71,6 +71,7 @@ def test_an_upload_of_a_reader_is_not_kept(
     assert store.review(review.id) == review
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("page", "key"), [
     ("plan", "start"),
     ("scope", "save_scope"),

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import mlcroissant
 import pandas as pd
 import pytest
 from cyclonedx.schema import SchemaVersion
@@ -62,9 +61,17 @@ def broken(content: Any, change: Callable[[Any], Any]) -> Any:
 # --- Croissant ----------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def croissant() -> Any:
+    """The format's own library, which takes seconds to load."""
+    import mlcroissant
+
+    return mlcroissant
+
+
 @pytest.mark.thorough
-def test_the_data_card_is_croissant(bundle: Path) -> None:
-    card = mlcroissant.Dataset(str(bundle / "data" / "croissant.json"))
+def test_the_data_card_is_croissant(croissant: Any, bundle: Path) -> None:
+    card = croissant.Dataset(str(bundle / "data" / "croissant.json"))
     issues = card.metadata.ctx.issues
     assert (issues.errors, issues.warnings) == (set(), set())
     assert card.metadata.ctx.is_v1_1()
@@ -74,8 +81,9 @@ def test_the_data_card_is_croissant(bundle: Path) -> None:
     assert list(fields) == list(pd.read_csv(SAMPLE_DATA, nrows=1))
 
 
-def test_the_data_card_opens_the_data_where_it_is_there(whole: Path) -> None:
-    card = mlcroissant.Dataset(str(whole / "data" / "croissant.json"))
+@pytest.mark.thorough
+def test_the_data_card_opens_the_data_where_it_is_there(croissant: Any, whole: Path) -> None:
+    card = croissant.Dataset(str(whole / "data" / "croissant.json"))
     told = [
         {
             name.removeprefix("rows/"): value.decode() if isinstance(value, bytes) else value
@@ -86,11 +94,12 @@ def test_the_data_card_opens_the_data_where_it_is_there(whole: Path) -> None:
     assert told == pd.read_csv(SAMPLE_DATA, nrows=20).to_dict("records")
 
 
-def test_a_data_card_without_a_hash_is_noticed(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.thorough
+def test_a_data_card_without_a_hash_is_noticed(croissant: Any, whole: Path, tmp_path: Path) -> None:
     content = broken(read(whole, "data/croissant.json"), lambda card: card["distribution"][0].pop("sha256"))
     (tmp_path / "croissant.json").write_text(json.dumps(content))
-    with pytest.raises(mlcroissant.ValidationError):
-        mlcroissant.Dataset(str(tmp_path / "croissant.json"))
+    with pytest.raises(croissant.ValidationError):
+        croissant.Dataset(str(tmp_path / "croissant.json"))
 
 
 # --- CycloneDX ----------------------------------------------------------------------------------

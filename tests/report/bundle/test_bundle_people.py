@@ -179,6 +179,7 @@ def test_columns_that_are_called_like_those_of_the_table_stay_apart(tmp_path: Pa
 # --- texts --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_sentences_of_the_data_stay_out_where_no_row_may_be_told(with_rows: bool, tmp_path: Path) -> None:
     sample = find_sample("comments")

@@ -63,7 +63,6 @@ def command(folder: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
     return Commands(folder / "workspace", capsys)
 
 
-@pytest.mark.thorough
 def test_the_json_has_both_models_by_the_same_names(result: dict[str, Any]) -> None:
     assert set(result) == {*COMMON_KEYS, *RETRAIN_KEYS}
     before = result["before"]
@@ -82,7 +81,6 @@ def test_the_json_has_both_models_by_the_same_names(result: dict[str, Any]) -> N
     assert pairs["n_fixed"] > pairs["n_still"]
 
 
-@pytest.mark.thorough
 def test_estimates_and_proofs_agree(result: dict[str, Any]) -> None:
     """The certification knows the exact share of a tree; the retraining's estimate of it must hold it."""
     for side in (result["before"], result["after"]):

@@ -36,7 +36,6 @@ def test_a_linear_model_has_the_closed_form() -> None:
     assert (told.n_people, told.n_background, told.n_permutations) == (20, 100, MAX_PERMUTATIONS)
 
 
-@pytest.mark.thorough
 def test_they_are_near_the_exact_values_of_each_person() -> None:
     model = handmade.function_model(handmade.biased_score)
     people = some_data(20, 6)

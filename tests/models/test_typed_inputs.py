@@ -103,7 +103,6 @@ def code_inputs(names: list[str]) -> dict[str, np.ndarray]:
     return {name: ROWS[:, [i]].astype(kind) for i, (name, kind) in enumerate(zip(names, kinds, strict=True))}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", [ModelInput.AUTO, ModelInput.CODES, ModelInput.LABELS])
 def test_embeddings_of_whole_numbers_get_codes_in_the_order_of_the_schema(
     keras: Any, saved: Callable[[Any], Path], way: ModelInput
@@ -121,7 +120,6 @@ def test_embeddings_of_whole_numbers_get_codes_in_the_order_of_the_schema(
         model.scores(np.array([[np.nan, 0, 6, 700]]))
 
 
-@pytest.mark.thorough
 def test_a_table_too_small_for_the_categories_is_refused_and_a_larger_one_is_said(
     keras: Any, saved: Callable[[Any], Path]
 ) -> None:

@@ -158,7 +158,6 @@ def test_a_crashed_run_keeps_what_it_proved(open_app: OpenApp, store: RunStore) 
 # --- the result ---------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_a_link_to_a_run_opens_its_review_and_its_result(
     open_app: OpenApp, certified: Certified, store: RunStore
 ) -> None:
@@ -180,7 +179,6 @@ def test_a_link_to_a_run_opens_its_review_and_its_result(
     assert shares["Of"].tolist() == ["Data's people", "Individuals"]
 
 
-@pytest.mark.thorough
 def test_without_a_run_in_the_address_the_newest_is_shown(open_app: OpenApp, certified: Certified) -> None:
     app = open_app(CERTIFY, review=certified.review.id)
     assert app.query_params["run"] == certified.classic.id

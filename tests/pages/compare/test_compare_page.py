@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
@@ -75,7 +74,6 @@ def test_without_a_comparison_the_page_says_how_to_make_one(open_app: OpenApp, s
     assert "Go to Plan" in said.links_of(app)
 
 
-@pytest.mark.thorough
 def test_a_finished_comparison_says_what_it_shows_and_what_it_does_not(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     app = open_app(COMPARE, review=review.id, comparison="two-seeds")

@@ -26,7 +26,6 @@ from two_reviews_cases import both_assessed
 PAGE = "pages/findings/page.py"
 
 
-@pytest.mark.thorough
 def test_the_findings_lead_to_the_comparison_and_back(open_app: OpenApp, workspace: Path) -> None:
     _, first, second = both_assessed(workspace)
     app = open_app(PAGE, review=first.id)
@@ -42,7 +41,6 @@ def test_the_findings_lead_to_the_comparison_and_back(open_app: OpenApp, workspa
     assert "Accuracy and shares" in said.text_of(app)
 
 
-@pytest.mark.thorough
 def test_two_candidates_side_by_side_in_words(open_app: OpenApp, workspace: Path) -> None:
     store, first, second = both_assessed(workspace)
     found = compare_reviews(store, first, second)

@@ -132,7 +132,6 @@ def test_pairs_are_narrowed_to_a_group_of_the_address(open_app: OpenApp, case: C
     assert f"{(first | second).sum()} match the filters" in plain(app)
 
 
-@pytest.mark.thorough
 def test_a_pair_may_have_one_person_in_the_group_or_both(open_app: OpenApp, case: Case) -> None:
     """The planted rule goes by sex alone: a group made by sex has one of the two people, any other group has both."""
     for names in (("sex", "age"), ("race", "age")):

@@ -123,7 +123,6 @@ def finished(workspace: Path) -> Iterator[Finished]:
     session.evaluator().close()
 
 
-@pytest.mark.thorough
 def test_a_click_explains_the_pair_and_the_values_sum_to_its_scores(open_app: OpenApp, finished: Finished) -> None:
     run = finished.searches[-1]
     app = open_app("pages/pairs/page.py", review=finished.review.id, run=run.id)

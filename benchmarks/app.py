@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"
 
 from driver import AppPage, AppServer, launch_browser
 
+from benchmarks.app_openings import openings
 from benchmarks.app_sessions import MINUTES, N_SESSIONS, Line, Visit, alone, memory_mb, memory_over_time, together
 from benchmarks.app_starts import starts
 from benchmarks.table import keep_sections, markdown
@@ -248,6 +249,7 @@ def look_at_time() -> list[str]:
                 paints = first_paints(browser)
                 first_people = starts(browser)
                 visits = record_visits(browser, server.start())
+                first_openings = openings(browser, server)
                 browser.close()
             pages = measure_pages(server, visits)
             facts = (f"{memory_mb(server):.0f} MB", "yes" if has_tensorflow(server) else "no")
@@ -264,6 +266,7 @@ def look_at_time() -> list[str]:
     return [
         "\n\n".join(["## First paint", markdown(("from the start of the program", "median", "worst", "bar"), start)]),
         "\n\n".join(["## First people", first_people, _STARTS_NOTE]),
+        "\n\n".join(["## First openings", first_openings, _OPENINGS_NOTE]),
         "\n\n".join(["## Reruns", markdown(header, pages), process, _NOTE]),
     ]
 
@@ -277,6 +280,11 @@ def main() -> None:
 _STARTS_NOTE = (
     "From the click on *Start* in a browser until a pair can be read; from a question until its answer; whole "
     "commands. *The very first* is the one after the server was started."
+)
+_OPENINGS_NOTE = (
+    "The pages of a finished demo in the order of the menu, by a browser that keeps nothing of the app, right after "
+    "the server was started; from the click until the page is drawn, medians of five. *Start* holds the opening of "
+    "the app."
 )
 _NOTE = (
     f"{N_STARTS} starts, each with an empty workspace. Then the pages of a finished demo and of a certification of it "

@@ -95,17 +95,28 @@ def doubled_outcomes(outcomes: Iterable[str]) -> list[tuple[str, str]]:
     return [(one, other) for one, other in pairs if one != other]
 
 
+def say_doubled(name: str, outcomes: Sequence[str]) -> str:
+    """That a label's outcomes are hardly as many as they seem; empty where they are."""
+    doubled = doubled_outcomes(outcomes)
+    if not doubled:
+        return ""
+    first, second = doubled[0]
+    n_more = len(doubled) - 1
+    more = f" (and {n_more:,} more spelling{'s' if n_more > 1 else ''})" if n_more else ""
+    return (
+        f"Label '{name}' holds '{cut(first)}' and '{cut(second)}'{more}, which differ by a full stop or by capitals "
+        "only and count as different outcomes. Fold them on the Data page to treat them as one, or write them alike in "
+        "the file."
+    )
+
+
 def say_label(outcome: Column, schema: Schema, labels: IntArray, favourable: int | None) -> list[str]:
     """What a reader should know about the label, one sentence each."""
     said = []
     codes = [str(code) for code in outcome.codes]
-    doubled = doubled_outcomes(codes)
+    doubled = say_doubled(outcome.name, codes)
     if doubled:
-        first, second = doubled[0]
-        said.append(
-            f"Label '{outcome.name}' holds '{cut(first)}' and '{cut(second)}', which differ by a full stop or by "
-            "capitals only. Fold them on the Data page to treat them as one, or write them alike in the file."
-        )
+        said.append(doubled)
     if len(np.unique(labels)) == 1:
         only = outcome.labels[int(labels[0])]
         said.append(

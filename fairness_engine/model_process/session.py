@@ -15,7 +15,7 @@ from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.data.dataset import Dataset, make_dataset
-from fairness_engine.data.label import favourable_or_second
+from fairness_engine.data.label import favourable_or_second, say_doubled
 from fairness_engine.data.links.spelling import Spelling
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
@@ -146,8 +146,9 @@ class ModelSession:
 
         spelling = self._spelling
         asked = self.in_roles if blocks is None or not is_there(self.model) else self.shared(Sharing(blocks))
-        note = self.unsaid if config.kind in _OF_FAVOURABLE else ""
-        for event in _with_note(OF_TABLES[config.kind](asked, config, clock, report), note):
+        doubled = say_doubled(str(self.dataset.schema.label), self.dataset.classes)
+        notes = [note for note in (self.unsaid, doubled) if note and config.kind in _OF_FAVOURABLE]
+        for event in _with_notes(OF_TABLES[config.kind](asked, config, clock, report), notes):
             if spelling is not None and isinstance(event, PairsFound):
                 yield PairsFound(event.pairs.mapped(spelling.spelled))
             else:
@@ -520,13 +521,13 @@ _OF_FAVOURABLE = ("search", "rules", "figures", "proxies")
 """Kinds of runs that say who is decided for, and who against."""
 
 
-def _with_note(events: Iterator[Event], note: str) -> Iterator[Event]:
-    """The events of a run with one more note, the first of them; unchanged where it is empty."""
-    if note:
-        yield ResultReady("notes", {"notes": [note]})
+def _with_notes(events: Iterator[Event], notes: list[str]) -> Iterator[Event]:
+    """The events of a run with more notes, the first of them; unchanged where there are none."""
+    if notes:
+        yield ResultReady("notes", {"notes": notes})
     for event in events:
-        if note and isinstance(event, ResultReady) and event.name == "notes" and isinstance(event.content, dict):
-            yield ResultReady("notes", {"notes": [note, *event.content["notes"]]})
+        if notes and isinstance(event, ResultReady) and event.name == "notes" and isinstance(event.content, dict):
+            yield ResultReady("notes", {"notes": [*notes, *event.content["notes"]]})
         else:
             yield event
 

@@ -103,6 +103,19 @@ def test_tables_can_be_chosen_and_the_label_can_decide(command: Commands) -> Non
     assert all(group["scoring"] is None for table in result["tables"] for group in table["groups"])
 
 
+def test_outcomes_that_differ_by_capitals_are_said_beside_the_figures(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "age": rng.integers(20, 60, 300)})
+    frame["outcome"] = rng.choice(["no", "yes", "Yes", "YES"], 300)
+    frame.to_csv(tmp_path / "spelled.csv", index=False)
+    asked = ("--data", str(tmp_path / "spelled.csv"), "--favourable", "yes", "--protected", "sex")
+    result = command.json("figures", *asked)
+    (said,) = [note for note in result["notes"] if "capitals" in note]
+    assert "'YES' and 'Yes' (and 1 more spelling)" in said
+    counted = {tuple(group["labels"]): group["selected"]["n_hits"] for group in result["tables"][0]["groups"]}
+    assert counted == {(sex,): int(((frame.sex == sex) & (frame.outcome == "yes")).sum()) for sex in ("f", "m")}
+
+
 @pytest.mark.thorough
 def test_a_run_of_figures_holds_when_it_is_looked_at_again(command: Commands) -> None:
     run_id = command.json("figures", *INPUTS, "--protected", "sex")["run_id"]

@@ -148,7 +148,11 @@ def limit(text: str) -> tuple[str, tuple[float, float]]:
     low, sign, high = value.partition(":")
     if not sign:
         raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{text}'")
-    return name, (number(low), number(high))
+    try:
+        return name, (number(low), number(high))
+    except argparse.ArgumentTypeError as error:
+        by_place = "of a category, its place among the values, 0 for the first"
+        raise argparse.ArgumentTypeError(f"{error}; {by_place}") from None
 
 
 def values(text: str) -> tuple[str, tuple[str, ...]]:

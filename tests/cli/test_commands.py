@@ -468,6 +468,7 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["search", *INPUTS, "--protected", "gender"], "'gender' must be a column"),
         (["search", *INPUTS, "--protected", ""], "Name the protected attributes with --protected"),
         (["search", *INPUTS, "--limit", "age=3"], "must be like age=20:60"),
+        (["search", *INPUTS, "--limit", "race=Asian:Other"], "of a category, its place among the values"),
         (["search", *INPUTS, "--limit", "age=1:500"], "limits of 'age' must lie within"),
         (["search", *INPUTS, "--fail-if", "n_fuond > 3"], "must name something in the JSON of 'search'"),
         (["search", *INPUTS, "--fail-if", "import os"], "needs comparisons"),

@@ -303,6 +303,7 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
         metavar="a,b",
         help="spellings of a missing cell, beside those that are found by themselves",
     )
+    group.add_argument("--label", metavar="COLUMN", help="the column of outcomes; '' for none")
     group.add_argument("--favourable", metavar="OUTCOME", help="the outcome that is good for the person")
     group.add_argument("--id", metavar="COLUMN", help="the column that names the cases; no model takes it")
     group.add_argument("--model", required=is_model_needed, metavar="M", help="the model file")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairness_engine.cli import option_values
 from fairness_engine.cli.output import say
-from fairness_engine.data.corrections import replace_column, set_case_id
+from fairness_engine.data.corrections import change_label, replace_column, set_case_id
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema, why_left_out
 from fairness_engine.data.label import favourable_class, find_outcome
@@ -109,7 +109,9 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
         raise ModelError(f"--model must name a model file, but {why}.")
     model_path = Path(options.model) if options.model else None
     given = Schema.read(Path(options.schema)) if options.schema else None
-    is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
+    is_corrected = bool(options.missing) or any(
+        value is not None for value in (options.label, options.id, options.favourable)
+    )
     is_asked = needs_table or given is None or is_corrected or options.leave_out_impossible
     store = open_store(options)
     with _data_file(options) as source:
@@ -210,6 +212,8 @@ def _corrected(options: argparse.Namespace, schema: Schema | None, table: Table 
         schema = infer_schema(table)
     if table is not None:
         schema = mark_missing(table, schema, options.missing)
+        if options.label is not None and options.label != schema.label:
+            schema = change_label(table, schema, options.label or None)
         schema = schema if options.id is None else set_case_id(table, schema, options.id)
         schema = schema if options.favourable is None else with_favourable(table, schema, options.favourable)
     if options.protected is not None:
@@ -233,7 +237,8 @@ def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]
     """What to say where nobody said which outcome is good for the person, and a guess stands in: one sentence, or
     none.
     """
-    if options.schema or options.favourable is not None or schema.label is None or schema.favourable is None:
+    is_said = options.favourable is not None or (options.schema and options.label is None)
+    if is_said or schema.label is None or schema.favourable is None:
         return []
     return [
         f"'{schema.favourable}' of '{schema.label}' is taken for the outcome that is good for the person, which nobody "

@@ -103,6 +103,27 @@ def test_tables_can_be_chosen_and_the_label_can_decide(command: Commands) -> Non
     assert all(group["scoring"] is None for table in result["tables"] for group in table["groups"])
 
 
+def test_the_label_can_be_named(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "granted": rng.choice(["no", "yes"], 300)})
+    frame["y"] = rng.integers(1, 7, 300)
+    file = tmp_path / "named.csv"
+    frame.to_csv(file, index=False)
+    data = ("--data", str(file), "--protected", "sex")
+    assert command.json("figures", *data)["column"] == "y", "taken for the label, by its name"
+    result = command.json("figures", *data, "--label", "granted")
+    assert result["column"] == "granted"
+    assert "'yes' of 'granted' is taken for the outcome that is good for the person" in command.err
+    counted = {tuple(group["labels"]): group["selected"]["n_hits"] for group in result["tables"][0]["groups"]}
+    assert counted == {(sex,): int(((frame.sex == sex) & (frame.granted == "yes")).sum()) for sex in ("f", "m")}
+    written = tmp_path / "S.json"
+    assert command("inspect", *data, "--label", "", "--out-schema", str(written)) == 0
+    assert Schema.read(written).label is None
+    assert command.json("figures", *data, "--schema", str(written), "--label", "granted")["tables"] == result["tables"]
+    assert command("figures", *data, "--label", "approved") == 2
+    assert "'approved'" in command.err
+
+
 def test_outcomes_that_differ_by_capitals_are_said_beside_the_figures(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "age": rng.integers(20, 60, 300)})

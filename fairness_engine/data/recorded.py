@@ -114,3 +114,16 @@ def _outcomes(cells: Cells, outcome: Column) -> tuple[NDArray[np.float64], NDArr
     by_label, _, _ = positions_of(cells, as_people_read)
     position = np.where(by_code >= 0, by_code, by_label)
     return position, (position < 0) & wrong
+
+
+def say_unknown(column: str, is_known: NDArray[np.bool_]) -> str:
+    """That some rows have no outcome in a column; empty where all have one.
+
+    Args:
+        column: that decides.
+        is_known: whether it holds an outcome ``(n_rows,)``.
+    """
+    n = int((~is_known).sum())
+    if n == 1:
+        return f"1 row holds no outcome in '{column}' and is left out."
+    return f"{n:,} rows hold no outcome in '{column}' and are left out." if n else ""

@@ -145,7 +145,7 @@ def _certify(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -
 
 
 def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
-    from fairness_engine.data.recorded import Source
+    from fairness_engine.data.recorded import Source, say_unknown
     from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
     from fairness_engine.groups.rule_sets.settings import RuleSettings
 
@@ -156,9 +156,7 @@ def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report
     notes = [opened.dataset.say_left_out(len(rows))]
     if settings.source is Source.LABELS:
         recorded = opened.recorded(settings.predictions)
-        n_unknown = int((~recorded.is_known).sum())
-        if n_unknown:
-            notes.append(f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out.")
+        notes.append(say_unknown(recorded.column, recorded.is_known))
         subject = AssessedData(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
     if any(notes):
         yield ResultReady("notes", {"notes": [note for note in notes if note]})

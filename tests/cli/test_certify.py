@@ -88,6 +88,8 @@ def test_the_same_question_gets_the_same_answer(command: Commands, first: dict[s
     assert proved(first) == proved(again)
     by_data = command.json("certify", *INPUTS, *FEW, "--weights", "data")
     assert by_data["weights"] == "data"
+    assert command("certify", *INPUTS, *FEW, "--weights", "data") == 0
+    assert "individuals, each weighted by how often its values occur in the data; " in command.out
     assert by_data["certified"] != first["certified"]
 
 
@@ -268,6 +270,7 @@ def test_a_certification_in_words() -> None:
             "falsified": 0.12,
             "undecided": 0.052,
             "n_individuals": 290_000_000,
+            "weights": "uniform",
             "estimate": estimate,
         },
         **{

@@ -44,7 +44,7 @@ def ended(code: str, *arguments: str, **options: object) -> subprocess.Completed
     ("arguments", "status", "out", "err"),
     [
         (["inspect", "--data", "nowhere.csv"], 2, "", "there is none at nowhere.csv"),
-        (["inspect", "--data", DATA, "--label", "zz"], 2, "", "--label"),
+        (["inspect", "--data", DATA, "--lable", "zz"], 2, "", "--lable"),
         (["runs", "list"], 0, "no runs", ""),
         (["nonsense"], 2, "", "invalid choice"),
         (["--help"], 0, "inspect", ""),

@@ -103,6 +103,28 @@ def test_tables_can_be_chosen_and_the_label_can_decide(command: Commands) -> Non
     assert all(group["scoring"] is None for table in result["tables"] for group in table["groups"])
 
 
+def test_rows_of_which_one_of_several_attributes_is_unknown_are_counted_once_each(
+    command: Commands, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(6)
+    people = pd.DataFrame({"dept": rng.choice(["HR", "IT"], 400), "site": rng.choice(["a", "b", "c"], 400)})
+    people["hired"] = rng.choice(["yes", "no"], 400)
+    people.loc[rng.random(400) < 0.1, "dept"] = None
+    people.loc[rng.random(400) < 0.15, "site"] = None
+    people["byhand"] = people.hired.where(rng.random(400) > 0.05)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    data = ("--data", str(tmp_path / "people.csv"), "--favourable", "yes", "--label", "hired")
+    asked = (*data, "--protected", "dept,site", "--by", "dept,site")
+    (table,) = command.json("figures", *asked)["tables"]
+    is_unknown = people.dept.isna() | people.site.isna()
+    assert table["n_unknown"] == is_unknown.sum() > max(people.dept.isna().sum(), people.site.isna().sum())
+    assert sum(group["rows"] for group in table["groups"]) + table["n_unknown"] == 400
+    told = command.json("figures", *asked, "--predictions", "byhand")
+    has_none = people.byhand.isna()
+    assert f"{has_none.sum()} rows hold no outcome in 'byhand' and are left out." in told["notes"]
+    assert told["tables"][0]["n_unknown"] == (is_unknown & ~has_none).sum()
+
+
 def test_the_label_can_be_named(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "granted": rng.choice(["no", "yes"], 300)})

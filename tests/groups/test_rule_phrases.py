@@ -45,7 +45,9 @@ def rule_of(attribute: RuleAttribute, *values: int) -> int:
         (HOURS, (0,), "hours per week 39 or less"),
         (HOURS, (1,), "hours per week 40"),
         (HOURS, (1, 2), "hours per week 40 or more"),
-        (SCORE, (1,), "score 0.25 to 0.5"),
+        (SCORE, (0,), "score under 0.25"),
+        (SCORE, (1,), "score 0.25 to under 0.5"),
+        (SCORE, (1, 2), "score 0.25 or more"),
         (RELIGION, (0,), "texts with “muslim”"),
     ],
 )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli.commands.search import make_config, run_one, write_pairs
@@ -95,6 +96,8 @@ def certified_text(result: Mapping[str, Any]) -> str:
     whom = "of all individuals"
     if result["n_individuals"] is not None:
         whom = f"of {_counted(result['n_individuals'], 'individual', 'individuals')}"
+    if result["weights"] == Weights.DATA:
+        whom += ", each weighted by how often its values occur in the data"
     shares = ", ".join(f"{name} {share_text(result[name])}" for name in ("certified", "falsified", "undecided"))
     end = _ENDS.get(result["stop_reason"], result["stop_reason"] or result["state"])
     text = (

@@ -194,10 +194,6 @@ class Cutter:
         cuts: how.
         chosen: positions of the rows that count ``(n_rows,)``.
         within: the group that they are in, as ``members`` takes it.
-
-    Attributes:
-        n_unknown: rows whose cell is not known, by column: of the file; or where rows that miss cells count, or lie in
-            limits and group, of these.
     """
 
     def __init__(
@@ -209,7 +205,17 @@ class Cutter:
         self._limits = dict(scope.limits) if scope else {}
         self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
         is_narrowed = bool(self._limits or within) or bool(np.isnan(dataset.rows).any())
-        self.n_unknown = _unknown_in(dataset, scope, within, chosen) if is_narrowed else dataset.n_unknown
+        self._misses = _missing_in(dataset, scope, within, chosen)
+        self._n_of_file = {} if is_narrowed else dataset.n_unknown
+
+    def n_unknown(self, names: Sequence[str]) -> int:
+        """Rows of which one of these cells is not known: of the file; or where rows that miss cells count, or lie in
+        limits and group, of these. Of several columns in a file it is no more than what is certain, since rows without
+        a label are known by column only.
+        """
+        places = [self._dataset.schema.index(name) for name in names]
+        n_there = int(self._misses[:, places].any(axis=1).sum())
+        return max(n_there, *(int(self._n_of_file.get(name, 0)) for name in names))
 
     def __call__(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
         """The value of each row, -1 where it is missing ``(n_rows,)``, and the labels of all values."""
@@ -227,14 +233,17 @@ class Cutter:
         return self._known[name]
 
 
-def _unknown_in(dataset: Dataset, scope: Scope | None, within: Sequence[Rule], chosen: IntArray) -> dict[str, int]:
-    """Rows that miss a cell, by column: of those that count, and of those beside them that lie in limits and group."""
-    rows = dataset.rows[chosen]
-    if dataset.incomplete is not None:
-        beside = replace(dataset, rows=dataset.incomplete.rows)
-        is_inside = rows_within(beside, scope) & members(dataset.schema, within, beside.rows)
-        rows = np.concatenate([rows, beside.rows[is_inside]])
-    return dict(zip(dataset.schema.names, np.isnan(rows).sum(axis=0).tolist(), strict=True))
+def _missing_in(dataset: Dataset, scope: Scope | None, within: Sequence[Rule], chosen: IntArray) -> BoolArray:
+    """Which cells are missing in the rows that count, and in those beside them that lie in limits and group
+    ``(n_rows, n_columns)``; rows without such a cell may be left out.
+    """
+    misses = np.isnan(dataset.rows[chosen])
+    misses = misses[misses.any(axis=1)]
+    if dataset.incomplete is None:
+        return misses
+    beside = replace(dataset, rows=dataset.incomplete.rows)
+    is_inside = rows_within(beside, scope) & members(dataset.schema, within, beside.rows)
+    return np.concatenate([misses, np.isnan(beside.rows[is_inside])])
 
 
 def _table(cutter: Cutter, names: tuple[str, ...], outcomes: Outcomes, alpha: float) -> GroupTable:
@@ -250,10 +259,8 @@ def _table(cutter: Cutter, names: tuple[str, ...], outcomes: Outcomes, alpha: fl
             "Choose fewer attributes, or wider ranges."
         )
     texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
-    # several columns may be unknown in the same row: the largest is what is certain
-    n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
     counted = Counted.of(group, outcomes.of(is_known))
-    return counted.table(names, texts, n_unknown, alpha)
+    return counted.table(names, texts, cutter.n_unknown(names), alpha)
 
 
 def _grouped(codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:

@@ -96,7 +96,7 @@ def count_thresholds(
         own=int(np.searchsorted(thresholds, scored.own)),
         n_scores=n_scores,
         has_labels=scored.actual is not None,
-        n_unknown=int(cutter.n_unknown.get(settings.attribute, 0)),
+        n_unknown=cutter.n_unknown((settings.attribute,)),
         n_left_out=len(dataset.rows) - len(chosen),
         n_incomplete=int(np.isnan(dataset.rows[chosen]).any(axis=1).sum()),
     )

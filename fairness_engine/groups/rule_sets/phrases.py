@@ -53,7 +53,7 @@ def group_words(attributes: Sequence[RuleAttribute], rules: Sequence[int]) -> st
         rules: the index of the rule on each attribute, -1 where there is none.
     """
     return _group(
-        [_Part(attributes[i], attributes[i].values_of(rule)) for i, rule in enumerate(rules) if rule != NO_RULE]
+        [_Part.of(attributes[i], attributes[i].values_of(rule)) for i, rule in enumerate(rules) if rule != NO_RULE]
     )
 
 
@@ -65,7 +65,7 @@ def group_words_of_json(attributes: Sequence[RuleAttribute], rules: Sequence[Map
         rules: one an attribute that is constrained.
     """
     by_name = {attribute.name: attribute for attribute in attributes}
-    return _group([_Part(by_name[rule["column"]], _values_of_json(by_name[rule["column"]], rule)) for rule in rules])
+    return _group([_Part.of(by_name[rule["column"]], _values_of_json(by_name[rule["column"]], rule)) for rule in rules])
 
 
 def words_of_rules(schema: Schema, rules: Sequence[Rule]) -> str:
@@ -102,7 +102,7 @@ def _part_of(schema: Schema, rule: Rule) -> _Part | None:
         return None
     lows, highs = zip(*ranges, strict=True)
     attribute = RuleAttribute(column.name, column.kind, ("",) * len(ranges), lows, highs)
-    return _Part(attribute, np.array([len(below)]))
+    return _Part(attribute, np.array([len(below)]), is_open=not rule.get("includes_high", True))
 
 
 def sentence(result: RuleResult, position: int, favourable: str = "favourable") -> str:
@@ -156,10 +156,18 @@ def plain_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """One rule: an attribute and the values that it takes, ascending."""
+    """One rule: an attribute and the values that it takes, ascending; ``is_open`` where a range ends before its upper
+    end.
+    """
 
     attribute: RuleAttribute
     values: IntArray
+    is_open: bool = False
+
+    @classmethod
+    def of(cls, attribute: RuleAttribute, values: IntArray) -> _Part:
+        """Values of an attribute that was cut: a real range ends where the next one begins."""
+        return cls(attribute, values, attribute.kind == Kind.REAL and int(values[-1]) < attribute.n_values - 1)
 
     @property
     def name(self) -> str:
@@ -223,10 +231,11 @@ class _Part:
         if low == high:
             return number_text(low)
         if first == 0:
-            return f"{number_text(high)} or {'under' if self.is_age else 'less'}"
+            or_less = f"{number_text(high)} or {'under' if self.is_age else 'less'}"
+            return f"under {number_text(high)}" if self.is_open else or_less
         if last == self.attribute.n_values - 1:
             return f"{number_text(low)} or {'over' if self.is_age else 'more'}"
-        return f"{number_text(low)} to {number_text(high)}"
+        return f"{number_text(low)} to {'under ' if self.is_open else ''}{number_text(high)}"
 
 
 def _group(parts: Sequence[_Part]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import Batches, Clock
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.recorded import Source, recorded_labels
+from fairness_engine.data.recorded import Source, recorded_labels, say_unknown
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
@@ -74,7 +74,7 @@ def figures_events(opened: ModelSession, config: RunConfig, clock: Clock) -> Ite
             left_out.append(" and ".join(names))
         else:
             kept.append(names)
-    notes = [opened.dataset.say_left_out(len(dataset.rows))]
+    notes = [opened.dataset.say_left_out(len(dataset.rows)), say_unknown(decided.column, decided.is_known)]
     if left_out:
         notes.append(f"Left out, for they make too many groups to be read: {', '.join(left_out)}.")
     if any(notes):

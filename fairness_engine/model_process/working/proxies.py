@@ -11,7 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray
 from fairness_engine.clock import Clock
-from fairness_engine.data.recorded import Source
+from fairness_engine.data.recorded import Source, say_unknown
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
 from fairness_engine.groups.rule_sets.membership import lie_within
@@ -57,10 +57,9 @@ def proxies_events(
     rng = np.random.default_rng(np.random.SeedSequence(config.seed))
     known = _known(opened, settings)
     rows = known.dataset.rows
-    n_unknown = int((~known.is_known).sum())
-    if n_unknown:
-        said = f"{n_unknown:,} rows hold no outcome in '{known.column}' and are left out."
-        yield ResultReady("notes", {"notes": [said]})
+    unknown = say_unknown(known.column, known.is_known)
+    if unknown:
+        yield ResultReady("notes", {"notes": [unknown]})
     chosen = np.flatnonzero(known.is_known & lie_within(ranges, ranges.filled(rows)))
     if not len(chosen):
         raise SettingError(

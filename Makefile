@@ -9,8 +9,9 @@ PY := .venv/bin/python
 BOOTSTRAP := $(or $(EVENHAND_PYTHON),$(shell command -v python3 || command -v python3.13 || command -v python3.12 || command -v python3.11))
 # Arguments of the app: make run ARGS="--port 8600 --no-browser"
 ARGS ?=
-# Processes of the tests: as many as cores, at most 4 (each browser module starts a server and a Chromium).
-N_CORES := $(shell nproc 2>/dev/null || echo 2)
+# Processes of the tests: as many as cores, at most 4 (each browser module starts a server and a Chromium). Of its own nproc says no more
+# than OMP_NUM_THREADS, which is of threads.
+N_CORES := $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 N_TEST_PROCESSES ?= $(shell [ $(N_CORES) -gt 4 ] && echo 4 || echo $(N_CORES))
 
 help:

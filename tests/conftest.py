@@ -42,8 +42,9 @@ settings.load_profile("repeatable")
 
 _THOROUGH = ("acceptance", "browser", "cluster", "truth")
 """Folders whose tests are thorough, as those are that say so themselves."""
-_AT_LEAST = ("test_first_screen.py", "test_answer_and_chart_are_on_the_first_screen")
-"""File and test: what is walked in a browser all the same, every page, with a whole assessment in it."""
+_AT_LEAST = "test_answer_and_chart_are_on_the_first_screen"
+"""What is walked in a browser all the same: every page, with a whole assessment in it."""
+_ITS_FILE = "test_first_screen.py"
 
 _IN_MEMORY = pytest.StashKey[Path | None]()
 _LONGEST_FIRST = ("certification", "browser", "truth", "cli", "runs", "pages")
@@ -91,7 +92,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     is_left_out = (
         config.getoption("thorough") == "none"
         and collection_path.name.startswith("test_")
-        and collection_path.name != _AT_LEAST[0]
+        and collection_path.name != _ITS_FILE
         and collection_path.parent.name in _THOROUGH
     )
     return is_left_out or None
@@ -106,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = item.path.relative_to(tests).parts[0]
         if folder == "browser":
             item.add_marker(pytest.mark.browser)
-        if folder in _THOROUGH and item.name != _AT_LEAST[1]:
+        if folder in _THOROUGH and item.name != _AT_LEAST:
             item.add_marker(pytest.mark.thorough)
     share = config.getoption("thorough")
     kept = [item for item in items if not item.get_closest_marker("thorough") or _is_asked_for(item.path, share)]

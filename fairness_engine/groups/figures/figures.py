@@ -204,8 +204,9 @@ class Cutter:
         self._chosen = chosen
         self._limits = dict(scope.limits) if scope else {}
         self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
-        is_narrowed = bool(self._limits or within) or bool(np.isnan(dataset.rows).any())
-        self._misses = _missing_in(dataset, scope, within, chosen)
+        is_missing = np.isnan(dataset.rows)
+        is_narrowed = bool(self._limits or within) or bool(is_missing.any())
+        self._misses = _missing_in(dataset, scope, within, is_missing[chosen])
         self._n_of_file = {} if is_narrowed else dataset.n_unknown
 
     def n_unknown(self, names: Sequence[str]) -> int:
@@ -233,12 +234,10 @@ class Cutter:
         return self._known[name]
 
 
-def _missing_in(dataset: Dataset, scope: Scope | None, within: Sequence[Rule], chosen: IntArray) -> BoolArray:
-    """Which cells are missing in the rows that count, and in those beside them that lie in limits and group
-    ``(n_rows, n_columns)``; rows without such a cell may be left out.
+def _missing_in(dataset: Dataset, scope: Scope | None, within: Sequence[Rule], misses: BoolArray) -> BoolArray:
+    """Which cells are missing in the rows that count ``(n_rows, n_columns)``, and behind them in those beside them that
+    lie in limits and group.
     """
-    misses = np.isnan(dataset.rows[chosen])
-    misses = misses[misses.any(axis=1)]
     if dataset.incomplete is None:
         return misses
     beside = replace(dataset, rows=dataset.incomplete.rows)

@@ -230,9 +230,10 @@ class _Part:
         high = self.attribute.highs[last]
         if low == high:
             return number_text(low)
+        if first == 0 and self.is_open:
+            return f"under {number_text(high)}"
         if first == 0:
-            or_less = f"{number_text(high)} or {'under' if self.is_age else 'less'}"
-            return f"under {number_text(high)}" if self.is_open else or_less
+            return f"{number_text(high)} or {'under' if self.is_age else 'less'}"
         if last == self.attribute.n_values - 1:
             return f"{number_text(low)} or {'over' if self.is_age else 'more'}"
         return f"{number_text(low)} to {'under ' if self.is_open else ''}{number_text(high)}"

@@ -5,7 +5,6 @@ Part of ``python -m benchmarks.app``, which keeps the table.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -16,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"
 
 from driver import REST_MS, AppPage, AppServer
 
+from benchmarks.app_starts import median_and_worst
 from benchmarks.table import markdown
 from fairness_engine.store.store import RunStore
 from pages.shared.app import navigation
 
 N_TIMES = 5
-Line = tuple[str, ...]
 
 
 def openings(browser: Browser, server: AppServer) -> str:
@@ -44,13 +43,9 @@ def openings(browser: Browser, server: AppServer) -> str:
                 tab.open_in_turn(place.url, review=review.id)
                 seconds[place.title].append(time.perf_counter() - started - REST_MS / 1000)
         context.close()
-    lines: list[Line] = []
+    lines = []
     for title, seconds_first in first.items():
-        line = (title, *_of(seconds_first), *_of(again[title]))
+        line = (title, *median_and_worst(seconds_first), *median_and_worst(again[title]))
         print(line, flush=True)
         lines.append(line)
     return markdown(("page", "first, s", "worst", "again, s", "worst"), lines)
-
-
-def _of(seconds: list[float]) -> tuple[str, str]:
-    return f"{statistics.median(seconds):.2f}", f"{max(seconds):.2f}"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from everyday import the_first
 from fairness_engine.model_process.starting.compiled_loops import Loops, compiled_folder, prepare_compiled
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import DATABASE_VARIABLE
@@ -153,7 +154,7 @@ def postgresql() -> Iterator[Cluster]:
         yield started
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=the_first(1, ["sqlite", "postgresql"]))
 def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
     """Where a store keeps its small records: ``None`` for SQLite in its workspace, else an empty database, which the
     commands and programs of the test find, too.

@@ -398,6 +398,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "output"),
     [
@@ -419,6 +420,7 @@ def test_keras_evaluates_what_is_no_chain_of_dense_layers(runtime: dict[str, Any
     assert seen["empty"][0] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "message"),
     [

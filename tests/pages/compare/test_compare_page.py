@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
@@ -74,6 +75,7 @@ def test_without_a_comparison_the_page_says_how_to_make_one(open_app: OpenApp, s
     assert "Go to Plan" in said.links_of(app)
 
 
+@pytest.mark.thorough
 def test_a_finished_comparison_says_what_it_shows_and_what_it_does_not(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     app = open_app(COMPARE, review=review.id, comparison="two-seeds")
@@ -87,6 +89,7 @@ def test_a_finished_comparison_says_what_it_shows_and_what_it_does_not(open_app:
     assert len(app.get("plotly_chart")) == 1
 
 
+@pytest.mark.thorough
 def test_the_table_has_a_line_a_technique_and_explains_its_columns(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)
@@ -100,6 +103,7 @@ def test_the_table_has_a_line_a_technique_and_explains_its_columns(open_app: Ope
     assert f"<small>{low}\N{EN DASH}{high}</small>" in shown or low == high
 
 
+@pytest.mark.thorough
 def test_a_link_with_the_comparison_alone_opens_its_review(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     app = open_app(COMPARE, comparison="two-seeds")
@@ -108,6 +112,7 @@ def test_a_link_with_the_comparison_alone_opens_its_review(open_app: OpenApp, wo
     assert "AEQUITAS found" in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_a_link_to_no_comparison_of_the_review_is_said(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     app = open_app(COMPARE, review=review.id, comparison="unknown")
@@ -115,6 +120,7 @@ def test_a_link_to_no_comparison_of_the_review_is_said(open_app: OpenApp, worksp
     assert "This link names a comparison that is not part of this review." in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_another_comparison_can_be_chosen(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)
@@ -131,6 +137,7 @@ def test_another_comparison_can_be_chosen(open_app: OpenApp, workspace: Path) ->
     assert "AEQUITAS found" in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_the_runs_and_pairs_behind_a_line_are_linked(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)
@@ -169,6 +176,7 @@ def test_failed_runs_are_said_once_for_all_with_one_reason(open_app: OpenApp, st
     assert "model.keras" in error
 
 
+@pytest.mark.thorough
 def test_run_again_repeats_the_whole_comparison(open_app: OpenApp, workspace: Path, monkeypatch) -> None:
     monkeypatch.setattr("fairness_engine.runs.queue.start_queued", lambda store: None)
     review = compared(workspace)
@@ -182,6 +190,7 @@ def test_run_again_repeats_the_whole_comparison(open_app: OpenApp, workspace: Pa
     assert app.query_params["comparison"] == again[0].config.comparison != "two-seeds"
 
 
+@pytest.mark.thorough
 def test_the_run_page_shows_one_of_many_runs_and_links_to_the_comparison(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)
@@ -193,6 +202,7 @@ def test_the_run_page_shows_one_of_many_runs_and_links_to_the_comparison(open_ap
     assert len(app.get("plotly_chart")) == 1
 
 
+@pytest.mark.thorough
 def test_the_run_page_shows_an_exact_count(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)

@@ -122,6 +122,7 @@ def test_a_process_that_fails_is_a_sentence(
     assert said.errors_of(app) == ["The model's process gave no answer within 90 s."]
 
 
+@pytest.mark.thorough
 def test_a_network_is_compared_in_its_own_process(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store, model="census_income_network")
     app = open_app(GRADIENTS, review=review.id)

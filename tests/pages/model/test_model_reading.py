@@ -80,6 +80,7 @@ def test_a_network_in_another_order_is_read_anew_by_one_click(
     assert (fit["reading"]["state"], fit["reading"]["positive_by"]) == ("plausible", "person")
 
 
+@pytest.mark.thorough
 def test_scaling_by_the_datas_own_rows_stays_not_confirmed(
     open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_scaling_by_the_datas_own_rows_stays_not_confirmed(
     assert app.button(key="fit_confirmed").disabled
 
 
+@pytest.mark.thorough
 def test_class_1_is_a_switch_with_both_consequences(
     open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_answers_of_others_are_refused_and_those_before_stay(
     assert store.answers(review.id) == before
 
 
+@pytest.mark.thorough
 def test_a_model_in_an_order_of_its_owner(store: RunStore, review: Review, open_app: OpenApp, tmp_path: Path) -> None:
     """What the table of order and scaling makes: the layout that is kept is read as the network's author reads it."""
     from pages.model import reading
@@ -193,6 +196,7 @@ def test_every_page_and_the_list_of_reviews_say_how_far_the_reading_is_confirmed
     assert any("reading confirmed by known answers" in each.value for each in start.markdown)
 
 
+@pytest.mark.thorough
 def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: RunStore, tmp_path: Path) -> None:
     """The sample's own schema file says them; one that was inferred does not, and nothing but its owner can know
     them.
@@ -268,6 +272,7 @@ def graded_net(inputs: np.ndarray, grades: np.ndarray, order: list[int]) -> byte
     return ("\n".join(lines) + "\n").encode()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["the order that fits is taken", "a person says it"])
 def test_scores_of_three_outcomes_are_put_in_the_models_own_order(open_app: OpenApp, store: RunStore, way: str) -> None:
     table, inputs, grades = graded_csv()

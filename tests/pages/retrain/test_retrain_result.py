@@ -83,6 +83,7 @@ def entry_of(retrained: Retrained, name: str, before: float, after: float, n: in
     return comparison.Entry(name, retrained.variants, of_stored(results), said, None)
 
 
+@pytest.mark.thorough
 def test_a_change_is_of_the_same_draws_and_says_from_what_it_is(retrained: Retrained) -> None:
     few = entry_of(retrained, "Few", 0.170, 0.100, 500)
     paired = {"value": -0.187, "low": -0.20, "high": -0.17, "n_gained": 0, "n_lost": 935, "n": 5000}
@@ -102,6 +103,7 @@ def test_a_change_is_of_the_same_draws_and_says_from_what_it_is(retrained: Retra
     assert csv["uniform_value"].tolist() == [0.187, 0.100, 0.0]
 
 
+@pytest.mark.thorough
 def test_no_change_is_formed_of_different_draws(retrained: Retrained) -> None:
     entry = entry_of(retrained, "One", 0.170, 0.100, 500)
     assert entry.results.after is not None
@@ -133,6 +135,7 @@ def frame(app: AppTest, *columns: str) -> pd.DataFrame:
 # --- one result ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained: Retrained, store: RunStore) -> None:
     app = open_result(open_app, retrained, "variants")
     text = said.text_of(app)
@@ -157,6 +160,7 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
     assert "Four fifths (a convention)" in frame(app, "Groups by", "Figure")["Figure"].tolist()
 
 
+@pytest.mark.thorough
 def test_both_models_are_measured_by_runs_that_the_page_shows(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:
@@ -179,6 +183,7 @@ def test_both_models_are_measured_by_runs_that_the_page_shows(
     assert "Worst rule set of the model before" in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_a_baseline_without_a_file_says_so_and_offers_nothing_to_keep(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:
@@ -192,6 +197,7 @@ def test_a_baseline_without_a_file_says_so_and_offers_nothing_to_keep(
     assert [button.proto.label for button in app.main.get("download_button")] == ["Model card (Markdown)"]
 
 
+@pytest.mark.thorough
 def test_a_result_that_was_never_measured_by_others_offers_it(
     open_app: OpenApp, retrained: Retrained, store: RunStore, started: list[str]
 ) -> None:
@@ -205,6 +211,7 @@ def test_a_result_that_was_never_measured_by_others_offers_it(
     assert all(measured["after"].values())
 
 
+@pytest.mark.thorough
 def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: RunStore) -> None:
     measured = store.results(retrained.variants.id)["measured"]
     working = store.create_run(store.run(measured["after"]["search"]).config, retrained.review.id)
@@ -230,6 +237,7 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
 # --- keep, discard, go back ---------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_model_that_discriminates_more_is_kept_by_whoever_says_so_only(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:
@@ -257,6 +265,7 @@ def draw_chosen_version(review_id: str, run_id: str) -> None:
     retrain_versions._draw_chosen(state.store().review(review_id), retrain_versions.Model(version.model_id, 1, version))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_raised", [True, False])
 def test_the_versions_are_no_way_around_that(retrained: Retrained, store: RunStore, is_raised: bool) -> None:
     told = store.results(retrained.variants.id)["retrained"]
@@ -296,6 +305,7 @@ def test_keeping_lets_the_review_go_on_and_old_runs_say_of_which_model_they_are(
         assert f"orange-badge[{models.BEFORE}]" not in said.text_of(new), place.title
 
 
+@pytest.mark.thorough
 def test_going_back_and_discarding_delete_nothing(open_app: OpenApp, retrained: Retrained, store: RunStore) -> None:
     version = store.version(retrained.variants.id)
     assert version is not None
@@ -481,6 +491,7 @@ def measured_results(before: float, after: float, data: tuple[float, float] = (0
 # --- several strategies -------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_strategies_stand_side_by_side_and_go_into_a_file(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:

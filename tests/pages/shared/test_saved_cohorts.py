@@ -123,6 +123,7 @@ def test_pairs_are_narrowed_to_a_group_and_the_choice_follows(
     assert app.selectbox(key="cohort_choice_pairs").value == 0
 
 
+@pytest.mark.thorough
 def test_a_group_and_a_filter_hold_together(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
     young = saved(workspace, finished, "Young", YOUNG)
     app = open_pairs(open_app, finished, cohort=str(young.id))
@@ -183,6 +184,7 @@ def test_a_group_of_another_review_is_not_shown(open_app: OpenApp, workspace: Pa
     assert "Theirs" not in said.text_of(app)
 
 
+@pytest.mark.thorough
 def test_a_group_whose_column_is_gone_says_so_and_can_be_removed(
     open_app: OpenApp, workspace: Path, finished: Finished
 ) -> None:
@@ -199,6 +201,7 @@ def test_a_group_whose_column_is_gone_says_so_and_can_be_removed(
     assert app.selectbox(key="cohort_choice_pairs").value == 0
 
 
+@pytest.mark.thorough
 def test_pairs_of_other_columns_are_all_listed(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
     """The review has the group's categories, the run has not."""
     store = RunStore(workspace)
@@ -224,6 +227,7 @@ def test_pairs_of_other_columns_are_all_listed(open_app: OpenApp, workspace: Pat
 GROUPS = "pages/groups/page.py"
 
 
+@pytest.mark.thorough
 def test_figures_are_of_the_group_alone(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
     young = saved(workspace, finished, "Young <b>", YOUNG)
     app = open_app(GROUPS, review=finished.review.id, view="Group figures", cohort=str(young.id))
@@ -242,6 +246,7 @@ CERTIFY = "pages/certification/page.py"
 PLAN = "pages/plan/page.py"
 
 
+@pytest.mark.thorough
 def test_a_new_certification_is_narrowed_to_the_group(
     open_app: OpenApp, workspace: Path, finished: Finished, started: list[str]
 ) -> None:
@@ -262,6 +267,7 @@ def test_a_new_certification_is_narrowed_to_the_group(
     assert store.review(finished.review.id).scope == finished.review.scope
 
 
+@pytest.mark.thorough
 def test_new_searches_are_narrowed_only_where_it_is_wanted(
     open_app: OpenApp, workspace: Path, finished: Finished, started: list[str]
 ) -> None:
@@ -283,6 +289,7 @@ def test_new_searches_are_narrowed_only_where_it_is_wanted(
 # --- rows, and where ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_data_page_shows_the_rows_of_the_group(open_app: OpenApp, workspace: Path, finished: Finished) -> None:
     young = saved(workspace, finished, "Young", YOUNG)
     app = open_app("pages/data/page.py", review=finished.review.id, cohort=str(young.id))
@@ -296,6 +303,7 @@ def test_the_data_page_shows_the_rows_of_the_group(open_app: OpenApp, workspace:
     assert "Rows of the group" not in [element.value for element in app.header]
 
 
+@pytest.mark.thorough
 def test_where_looks_among_the_group_and_saves_what_it_finds(
     open_app: OpenApp, workspace: Path, finished: Finished
 ) -> None:
@@ -322,6 +330,7 @@ def groups_of(app: AppTest) -> list[str]:
 # --- cards --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_box_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
     certified = certify_cases.certified_runs(workspace)
     run = certified.counting
@@ -337,6 +346,7 @@ def test_a_box_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
     session.evaluator().close()
 
 
+@pytest.mark.thorough
 def test_a_rule_set_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
     made = group_cases.grouped_runs(workspace)
     app = open_app(GROUPS, review=made.review.id, run=made.exact.id, rule="1")

@@ -105,6 +105,7 @@ def test_a_data_card_without_a_hash_is_noticed(croissant: Any, whole: Path, tmp_
 # --- CycloneDX ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_model_card_is_cyclonedx(bundle: Path) -> None:
     validator = JsonStrictValidator(SchemaVersion.V1_7)
     text = (bundle / "model-card.cdx.json").read_text()

@@ -39,6 +39,7 @@ def test_an_untouched_bundle_holds(whole: Path, without_rows: Path) -> None:
         assert len(contents.runs) == 8
 
 
+@pytest.mark.thorough
 def test_a_changed_byte_anywhere_is_noticed(copy: Path) -> None:
     """Every file, at its beginning, in the middle and at its end; also those that no hash of another file covers."""
     paths = [path for path in sorted(copy.rglob("*")) if path.is_file()]

@@ -142,6 +142,14 @@ def test_estimate_and_its_gate(command: Commands, tmp_path: Path) -> None:
     assert command("estimate", *INPUTS, "--samples", "500", "--max-seconds", "60", "--fail-if", "high > 0.99") == 0
 
 
+def test_an_estimate_that_tested_every_row_names_no_interval(command: Commands) -> None:
+    few = ("--protected", "sex", "--limit", "age=20:25")
+    assert command("estimate", *INPUTS, *few, "--distribution", "data", "--samples", "50") == 0
+    assert "(95 % interval" in command.out
+    assert command("estimate", *INPUTS, *few, "--distribution", "data") == 0
+    assert "of the data rows are discriminatory (all of them tested; " in command.out
+
+
 def test_count_is_the_truth_of_the_sample(command: Commands) -> None:
     sample = find_sample("recidivism")
     model = sample.model("recidivism_planted")

@@ -132,16 +132,23 @@ def estimate(options: argparse.Namespace) -> Outcome:
     if result["n"]:
         text = (
             f"{result['share']:.3%} of the {options.distribution} rows are discriminatory "
-            f"(95 % interval {result['low']:.3%} to {result['high']:.3%}; {result['n_hits']:,} of {result['n']:,}); "
+            f"({_spread(result)}; {result['n_hits']:,} of {result['n']:,}); "
             f"{_why(run)}. Run {run.id}."
         )
     if result["plausible"]:
         part = result["plausible"]
         text += (
-            f"\nOf two plausible people: {part['share']:.3%} (95 % interval {part['low']:.3%} to {part['high']:.3%}; "
-            f"{part['n_hits']:,} of {part['n']:,}{' judged' if part['n'] < result['n'] else ''})."
+            f"\nOf two plausible people: {part['share']:.3%} ({_spread(part)}; {part['n_hits']:,} of {part['n']:,}"
+            f"{' judged' if part['n'] < result['n'] else ''})."
         )
     return outcome_of(run, result, text)
+
+
+def _spread(part: Mapping[str, Any]) -> str:
+    """The interval of a share in words; it has no width where nobody was left to draw."""
+    if part["low"] == part["high"]:
+        return "all of them tested"
+    return f"95 % interval {part['low']:.3%} to {part['high']:.3%}"
 
 
 def estimate_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
@@ -170,7 +177,7 @@ def count(options: argparse.Namespace) -> Outcome:
         part = found["plausible"]
         text += f"\nOf two plausible people: {part['share']:.3%} of these"
         if part["n"] < found["n_discriminatory"]:
-            text += f" (95 % interval {part['low']:.3%} to {part['high']:.3%})"
+            text += f" ({_spread(part)})"
         text += f"; {part['n_hits']:,} of {part['n']:,}."
     return outcome_of(run, {**run_fields(run, assessed.store), **found}, text)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,6 +22,8 @@ _MOST_CELLS = 600
 _MOST_COLUMNS = 12
 """Of a table whose cells are written one by one, at every rerun: half a millisecond a column. A larger one, as that of
 pairs, has its numbers as the browser writes them."""
+_HELD = "written_tables"
+_MOST_HELD = 8
 _SPACED_FROM = 1_000
 _IDENTIFIERS = frozenset({"Seed"})
 """Columns of whole numbers that are names, not counts."""
@@ -37,15 +41,45 @@ def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
     Returns:
         What is chosen in it, where the options ask for that.
     """
-    event = st.dataframe(spaced(table), hide_index=True, key=key, **_for_its_text(options))
-    paper.table(table, options.get("column_config"), options.get("column_order"))
+    on_screen, on_paper = _written(table, options.get("column_config"), options.get("column_order"))
+    event = st.dataframe(on_screen, hide_index=True, key=key, **_for_its_text(options))
+    st.html(on_paper)
     return event
+
+
+def _written(
+    table: pd.DataFrame | pa.Table, column_config: Mapping[str, Any] | None, column_order: Sequence[str] | None
+) -> tuple[pd.DataFrame | pa.Table | Styler, str]:
+    """A table as the screen and as paper has it: of the last small ones, which the rerun before drew, as it was made
+    then.
+
+    A page that keeps its table hands in the same object again; one that makes it anew has it written anew.
+    """
+    held: OrderedDict[int, _Written] = st.session_state.setdefault(_HELD, OrderedDict())
+    known = held.get(id(table))
+    asked = (column_config, column_order)
+    if known is None or known.table is not table or known.asked != asked:
+        known = _Written(table, asked, spaced(table), paper.table(table, column_config, column_order))
+    if table.shape[0] * table.shape[1] <= _MOST_CELLS:
+        held[id(table)] = known
+        held.move_to_end(id(table))
+    if len(held) > _MOST_HELD:
+        held.popitem(last=False)
+    return known.on_screen, known.on_paper
+
+
+@dataclass(frozen=True)
+class _Written:
+    table: pd.DataFrame | pa.Table
+    asked: tuple[Mapping[str, Any] | None, Sequence[str] | None]
+    on_screen: pd.DataFrame | pa.Table | Styler
+    on_paper: str
 
 
 def edit(table: pd.DataFrame, key: str, **options: Any) -> pd.DataFrame:
     """Draw a table that is corrected in place; the table as it stands."""
     edited = st.data_editor(table, hide_index=True, key=key, **_for_its_text(options))
-    paper.table(edited, options.get("column_config"), options.get("column_order"))
+    st.html(paper.table(edited, options.get("column_config"), options.get("column_order")))
     return edited
 
 

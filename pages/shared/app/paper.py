@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from pages.shared.app import session, theme, wording
+from pages.shared.app.kept import kept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +73,7 @@ def _model_of(review: Review) -> list[str]:
     if review.model_id is None:
         return ["no model"] if review.data_id is not None else []
     try:
-        file = session.store().file(review.model_id)
+        file = kept("model_file", review.model_id, partial(session.store().file, review.model_id))
     except RunError:
         return ["a model that is not here"]
     return [f"{file.name} (SHA-256 {file.sha256[:_HASH_LETTERS]})"]
@@ -90,8 +92,8 @@ def table(
     content: pd.DataFrame | pa.Table,
     column_config: Mapping[str, Any] | None = None,
     column_order: Sequence[str] | None = None,
-) -> None:
-    """The rows of a table for paper, where all columns are to be read; on the screen it takes no room.
+) -> str:
+    """The rows of a table for paper, where all columns are to be read, as HTML; on the screen it takes no room.
 
     Args:
         content: of the table, without its index.
@@ -104,12 +106,13 @@ def table(
     for name in column_order or list(first.columns):
         config = configs.get(name) or {}
         written = (config.get("type_config") or {}).get("format")
-        cells = [_cell(value, written) for value in first[name].tolist()]
-        is_number = any(isinstance(value, int | float) for value in first[name].tolist()[:1])
+        values = first[name].tolist()
+        is_number = any(isinstance(value, int | float) for value in values[:1])
+        cells = [_cell(value, written) for value in values]
         columns.append({"name": config.get("label") or str(name), "cells": cells, "number": is_number})
     more = f"and {wording.counted(n_rows - MAX_ROWS, 'row')} more" if n_rows > MAX_ROWS else ""
     rows = wording.escaped(json.dumps({"columns": columns, "more": more}, ensure_ascii=False))
-    st.html(f'<div class="evenhand-paper-table" data-table="{rows}"></div>')
+    return f'<div class="evenhand-paper-table" data-table="{rows}"></div>'
 
 
 _FORMAT = re.compile(r"%[-+ 0#]*\d*(?:\.\d+)?[dfeg]|%%")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
+import said
 from pandas.io.formats.style import Styler
+from streamlit.testing.v1 import AppTest
 
 from pages.shared import tables
 from pages.shared.app.wording import THIN_SPACE
@@ -36,3 +39,35 @@ def test_a_table_without_large_numbers_and_a_huge_one_are_left_alone() -> None:
     assert tables.spaced(small) is small
     huge = pd.DataFrame({"Rows": range(5000)})
     assert tables.spaced(huge) is huge
+
+
+def _one_table() -> None:
+    import streamlit as st
+
+    from pages.shared import tables
+
+    tables.show(st.session_state["table"], key="rows", column_order=st.session_state["order"])
+
+
+def test_a_table_that_a_page_keeps_is_written_once_and_another_one_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_written = []
+    spaced = tables.spaced
+    monkeypatch.setattr(tables, "spaced", lambda table: n_written.append(len(table)) or spaced(table))
+    app = AppTest.from_function(_one_table)
+    app.session_state["order"] = ["Rows"]
+    for rows in ([26847], [1234, 5], [26847]):
+        app.session_state["table"] = pd.DataFrame({"Rows": rows, "Left out": 0})
+        for _ in range(3):
+            app.run()
+            assert not app.exception
+            assert app.dataframe[0].value["Rows"].tolist() == rows
+            assert all(str(number) in said.html_of(app) for number in rows)
+            assert "Left out" not in said.html_of(app)
+    assert n_written == [1, 2, 1]
+    app.session_state["order"] = ["Rows", "Left out"]
+    app.run()
+    assert "Left out" in said.html_of(app), "asked for otherwise"
+    for n_rows in range(2, 40):
+        app.session_state["table"] = pd.DataFrame({"Rows": range(n_rows), "Left out": 0})
+        app.run()
+    assert len(app.session_state["written_tables"]) < 10, "a session's memory is bounded"

@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,13 +45,15 @@ from fairness_engine.model_process.sandbox import control_group
 from fairness_engine.model_process.starting import standby, start
 from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loops
 
-_IDLE_MS = 1_000
+_IDLE_MS = 300
 """After so long without a request what is left is loaded, a part at a time: a request in between waits for a part."""
+_SECONDS_A_PART = 0.1
+"""No module and no loop is begun after so long."""
 _FORKS_A_PART = 8
 """Where no such pause comes, a part is loaded after so many children: each had to load what it takes for itself."""
 _UNASKED_MS = 600_000
 """A fork server with large libraries ends after so long without a request and without a child."""
-_LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "skops.io", "h5py", "onnx", "lime.lime_tabular", "z3")
+_LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "h5py", "onnx", "lime.lime_tabular", "z3", "skops.io")
 """What reads a model, or works a technique, beside the loops."""
 _ROOMS = ("certification", "explanation", "groups", "measures", "models", "retraining", "search")
 """Of the engine, whose modules questions and runs take at need: each child would import them for itself."""
@@ -117,21 +119,10 @@ class _Server:
 
     def serve(self) -> None:
         """Until the end."""
-        soon: list[Callable[[], None]] = [
-            self._load_programs,
-            partial(self._load_loops, Loops.MODELS),
-            partial(self._load_loops, Loops.SEARCHES),
-        ]
-        later: list[Callable[[], None]] = [
-            self._load_rooms,
-            partial(self._load_loops, Loops.CERTIFICATIONS),
-            *([] if self._listener is None else [partial(self._load_module, start.COMMAND_PROGRAM)]),
-            *(partial(self._load_module, name) for name in _LIBRARIES),
-        ]
+        soon: Iterator[None] | None = self._load_soon()
+        later = self._load_later() if self._is_ahead else None
         for name in self._libraries:
             self._load(name, partial(importlib.import_module, start.LIBRARIES[name]))
-        if not self._is_ahead:
-            later = []
         while self._channels or set(self._children.values()) - set(self._others.values()):
             ready = self._poll.poll(0 if soon else _IDLE_MS if later else _UNASKED_MS if self._libraries else None)
             if not (ready or soon or later or self._children):
@@ -145,11 +136,34 @@ class _Server:
                 self._hear(channel)
             if self._listener is not None and any(file == self._listener.fileno() for file, _ in ready):
                 self._admit(self._listener)
-            if (soon or later) and (not ready or self._n_forked >= _FORKS_A_PART):
+            if not ready or self._n_forked >= _FORKS_A_PART:
                 self._n_forked = 0
-                (soon or later).pop(0)()
+                if soon:
+                    soon = _go_on(soon)
+                elif later:
+                    later = _go_on(later)
 
     # --- loading --------------------------------------------------------------------------
+
+    def _load_soon(self) -> Iterator[None]:
+        """Load what most programs need, a step at a time."""
+        self._load_programs()
+        for part in (Loops.MODELS, Loops.SEARCHES):
+            yield from self._load_loops(part)
+
+    def _load_later(self) -> Iterator[None]:
+        """Load what some need: the modules of the engine's rooms, of which those that answer questions import some at
+        need, loops and libraries.
+        """
+        for room in (*_ROOMS, "model_process.working"):
+            package = importlib.import_module(f"fairness_engine.{room}")
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                self._load_module(module.name)
+                yield
+        yield from self._load_loops(Loops.CERTIFICATIONS)
+        for name in (*([] if self._listener is None else [start.COMMAND_PROGRAM]), *_LIBRARIES):
+            self._load_module(name)
+            yield
 
     def _load(self, name: str, load: Callable[[], object]) -> None:
         if name in self._loaded:
@@ -169,17 +183,11 @@ class _Server:
             self._load_module(program)
         self._load("session", server.load_session)
 
-    def _load_rooms(self) -> None:
-        """The modules of the engine's rooms; those that answer questions import some of them at need."""
-        for room in (*_ROOMS, "model_process.working"):
-            package = importlib.import_module(f"fairness_engine.{room}")
-            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-                self._load_module(module.name)
-
-    def _load_loops(self, part: Loops) -> None:
+    def _load_loops(self, part: Loops) -> Iterator[None]:
         if part in self._loops:
             for name in WARM_UPS[part]:
                 self._load(name, partial(server.warm_up, name))
+                yield
 
     # --- requests -------------------------------------------------------------------------
 
@@ -219,7 +227,8 @@ class _Server:
             return
         self._load_programs()
         for part in wanted.loops:
-            self._load_loops(Loops(part))
+            for _ in self._load_loops(Loops(part)):
+                pass
         with contextlib.ExitStack() as opened:  # closed again where not all can be had
             pair = _new_channel() if wanted.may_start else None
             for end in pair or ():
@@ -346,6 +355,15 @@ class _Server:
             os.closerange(first, file)
             first = file + 1
         os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+
+def _go_on(steps: Iterator[None]) -> Iterator[None] | None:
+    """Load for a moment; the steps that are left, if there are any."""
+    until = time.monotonic() + _SECONDS_A_PART
+    for _ in steps:
+        if time.monotonic() > until:
+            return steps
+    return None
 
 
 def _read_told(connection: socket.socket) -> dict[str, Any]:

@@ -88,6 +88,11 @@ def count(text: str) -> int:
     return _whole(text, 1)
 
 
+def ranges(text: str) -> int:
+    """A whole number of 2 or more."""
+    return _whole(text, 2)
+
+
 def count_from_zero(text: str) -> int:
     """A whole number of 0 or more."""
     return _whole(text, 0)

@@ -560,7 +560,7 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
         "--predictions", metavar="COLUMN", help="without a model: compare this column's outcomes instead of the label's"
     )
     group.add_argument(
-        "--bins", type=option_values.count, default=10, metavar="N", help="ranges that a number is cut into (10)"
+        "--bins", type=option_values.ranges, default=10, metavar="N", help="ranges that a number is cut into (10)"
     )
     group.add_argument(
         "--edges", choices=("round", "equal"), default="round", help="where numbers are cut; default: at round numbers"

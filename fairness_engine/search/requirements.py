@@ -187,7 +187,8 @@ def _on_answers(model: Model, domain: Domain, rows: FloatArray, *, refuses_one_s
         (only,) = answers.classes
         yield (
             f"The model decided all of {answers.n_rows:,} rows tried for '{model.classes[only]}', though their scores "
-            "differ: expect few pairs, or none. Check the decision threshold, or set a score gap under Scope."
+            "differ: expect few pairs, or none. Check the decision threshold, or set a score gap under Scope "
+            "(--gap)."
         )
 
 

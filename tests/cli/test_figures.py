@@ -125,6 +125,40 @@ def test_rows_of_which_one_of_several_attributes_is_unknown_are_counted_once_eac
     assert told["tables"][0]["n_unknown"] == (is_unknown & ~has_none).sum()
 
 
+def test_a_table_that_is_asked_for_twice_is_made_once(command: Commands) -> None:
+    asked = ("figures", *INPUTS, "--protected", "sex,race", "--by", "race,sex")
+    once = command.json(*asked)["tables"]
+    assert command.json(*asked, "--by", "sex,race", "--by", "race,sex")["tables"] == once
+    assert command("figures", *INPUTS, "--by", "sex,sex", "--quiet") == 2
+    assert "needs different attributes, got sex, sex. Name each once." in command.err
+    assert command("figures", *INPUTS, "--by", "sex", "--bins", "1", "--quiet") == 2
+    assert "must be at least 2, got '1'" in command.err
+
+
+def test_what_is_compared_of_rows_by_their_label_is_said(command: Commands, tmp_path: Path) -> None:
+    people = pd.DataFrame({"site": ["a"] * 90 + ["b"] * 90 + ["c"] * 3 + [None] * 20, "hired": "yes", "byhand": "yes"})
+    people.loc[people.index % 3 == 0, "hired"] = "no"
+    people.loc[people.index % 2 == 0, "byhand"] = "no"
+    people.loc[90:170, "byhand"] = "yes"
+    file = tmp_path / "sites.csv"
+    people.to_csv(file, index=False)
+    data = ("--data", str(file), "--protected", "site", "--favourable", "yes", "--label", "hired")
+    result = command.json("figures", *data, "--predictions", "byhand")
+    assert command("figures", *data, "--predictions", "byhand", "--quiet") == 0
+    known = people[people.site.isin(["a", "b"])]
+    rates = known.assign(yes=known.byhand == "yes").groupby(["site", "hired"]).yes.mean()
+    furthest = (rates["a"] - rates["b"]).abs().max()
+    odds = result["tables"][0]["odds_difference"]
+    assert odds["value"] == pytest.approx(furthest)
+    said = f"true or false positive rates differ by up to {furthest:.2f} ({odds['low']:.2f} to {odds['high']:.2f})"
+    assert said in command.out
+    assert "; under 2 % of the rows of known group" in command.out, "3 of 183"
+    people.loc[people.site == "b", "hired"] = "yes"
+    people.to_csv(file, index=False)
+    assert command("figures", *data, "--predictions", "byhand", "--quiet") == 0
+    assert "rates are not compared: a group has no row with one of the labels" in command.out
+
+
 def test_the_label_can_be_named(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "granted": rng.choice(["no", "yes"], 300)})

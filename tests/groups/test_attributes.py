@@ -102,6 +102,15 @@ def test_round_edges_of_a_real_column() -> None:
     assert real(0.03, 0.97, edges="round").lows == (0.03, *(i / 10 for i in range(1, 10)))
 
 
+def test_equal_edges_of_a_real_column_are_those_that_are_written() -> None:
+    """The one behind 0.3 would begin a little above the 0.3 of a row, which its label names."""
+    assert real(-1.5, 1.5, bins=10).lows == (-1.5, -1.2, -0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9, 1.2)
+    for low in range(-30, 30):
+        for tenths in range(1, 60):
+            attribute = real(low / 10, (low + tenths) / 10, bins=10)
+            assert [float(label.split(" to ")[0]) for label in attribute.labels] == list(attribute.lows)
+
+
 @given(st.integers(-1000, 1000), st.integers(1, 5000), st.integers(2, 100), st.sampled_from(["equal", "round"]))
 def test_ranges_of_whole_numbers_part_the_column(low: int, span: int, bins: int, edges: str) -> None:
     attribute = whole(low, low + span, bins=bins, edges=edges)

@@ -403,8 +403,8 @@ def test_refusals_say_what_to_do() -> None:
     dataset, favourable = counted((0, 0, 50, 10), (1, 1, 50, 10))
     with pytest.raises(SettingError, match="Choose an attribute"):
         FigureSettings(())
-    with pytest.raises(SettingError, match="different attributes"):
-        FigureSettings((("sex", "sex"),))
+    with pytest.raises(SettingError, match="needs different attributes, got sex, sex"):
+        FigureSettings((("sex",), ("sex", "sex")))
     with pytest.raises(SettingError, match="compared without a model"):
         FigureSettings((("sex",),), predictions="vote")
     with pytest.raises(SettingError, match="bins"):

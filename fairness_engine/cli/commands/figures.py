@@ -144,16 +144,30 @@ def figures_text(result: Mapping[str, Any]) -> str:
     lines = [f"{result['rows']:,} rows, by what {whose} decides. Impact ratios are against the most favoured group."]
     for table in result["tables"]:
         lines.append(f"{' and '.join(table['attributes'])}: {table['verdict']}")
-        lines += [_group_line(group) for group in table["groups"]]
+        lines += [_group_line(group, has_unknown=table["n_unknown"] > 0) for group in table["groups"]]
         if table["n_unknown"]:
             lines.append(f"  unknown: {table['n_unknown']:,} rows")
+        lines += _odds_line(table)
     return "\n".join([*lines, *result["notes"], f"Run {result['run_id']}."])
 
 
-def _group_line(group: Mapping[str, Any]) -> str:
+def _odds_line(table: Mapping[str, Any]) -> list[str]:
+    """How far the true and false positive rates are apart, where there are labels beside the decisions."""
+    odds = table["odds_difference"]
+    if odds is not None:
+        ends = f"{odds['low']:.2f} to {odds['high']:.2f}"
+        return [f"  true or false positive rates differ by up to {odds['value']:.2f} ({ends})"]
+    compared = [group for group in table["groups"] if group["is_compared"]]
+    if len(compared) < 2 or compared[0]["true_positive"] is None:
+        return []
+    return ["  true and false positive rates are not compared: a group has no row with one of the labels"]
+
+
+def _group_line(group: Mapping[str, Any], *, has_unknown: bool) -> str:
     rate = group["selected"]
     ratio = group["impact_ratio"]
     told = "none" if ratio is None else f"{ratio['value']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
-    small = "" if group["is_compared"] else "; under 2 % of the rows"
+    of = "the rows of known group" if has_unknown else "the rows"
+    small = "" if group["is_compared"] else f"; under 2 % of {of}"
     counts = f"{rate['n_hits']:,} of {rate['n']:,} ({share_text(rate['share'])})"
     return f"  {', '.join(group['labels'])}: {counts}; impact ratio {told}{small}"

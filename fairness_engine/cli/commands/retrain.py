@@ -427,7 +427,7 @@ def _write(options: argparse.Namespace, store: RunStore, run: RunRecord) -> str 
     card = (store.results(run.id).get("card") or {}).get("text")
     path = write_model(options.out_model, store, run.id, card)
     if path is None:
-        say("No model was written: the retraining made none. The original stays as it is.")
+        say("No model was written: the retraining kept none. The original stays as it is.")
     elif path != options.out_model:
         say(f"The model is of another format than --out-model says: it was written to {path}.")
     return None if path is None else str(path)

@@ -63,14 +63,18 @@ class FigureSettings:
     within: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attribute_sets", tuple(tuple(names) for names in self.attribute_sets))
-        n_sets = len(self.attribute_sets)
-        if not 0 < n_sets <= MAX_TABLES or not all(
-            names and len(set(names)) == len(names) for names in self.attribute_sets
-        ):
+        by_attributes: dict[frozenset[str], tuple[str, ...]] = {}
+        for names in self.attribute_sets:
+            if not names or len(set(names)) < len(names):
+                said = cut(", ".join(names)) or "none"
+                raise SettingError(f"A table of groups needs different attributes, got {said}. Name each once.")
+            by_attributes.setdefault(frozenset(names), tuple(names))  # a table twice would but widen all intervals
+        sets = tuple(by_attributes.values())
+        object.__setattr__(self, "attribute_sets", sets)
+        if not 0 < len(sets) <= MAX_TABLES:
             raise SettingError(
-                f"Group figures need 1 to {MAX_TABLES} choices of different attributes, got {n_sets}. Choose an "
-                "attribute."
+                f"Group figures need 1 to {MAX_TABLES} tables of groups, got {len(sets)}. Choose an attribute, or "
+                "fewer tables."
             )
         same = RuleSettings(source=self.source, predictions=self.predictions, bins=self.bins, edges=self.edges)
         object.__setattr__(self, "source", same.source)

@@ -21,6 +21,8 @@ MAX_SUBSET_CATEGORIES = 8
 every subset.
 """
 TERM = "term"
+_DIGITS = 12
+"""Of an end of a range of real numbers, from the first digit of the whole range on."""
 _ROUND_STEPS = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -188,14 +190,16 @@ def _cuts(low: float, high: float, settings: RuleSettings, *, is_whole: bool) ->
         return [low + i for i in range(n_values)] + [high]
     if high == low:
         return [low, high]
+    # an end of 0.3 is the 0.3 of a row, and no little more
+    n_digits = _DIGITS - math.floor(math.log10(high - low))
     if settings.edges is Edges.ROUND:
         width = _round_width((high - low) / settings.bins)
         first = math.floor(low / width + 1e-9)
-        inner = [round(i * width, 12) for i in range(first + 1, first + settings.bins + 2)]
+        inner = [round(i * width, n_digits) for i in range(first + 1, first + settings.bins + 2)]
         # no range of a year or two at an end
         inner = [cut for cut in inner if low + width / 2 <= cut <= high - width / 2]
     else:
-        inner = [low + (high - low) * i / settings.bins for i in range(1, settings.bins)]
+        inner = [round(low + (high - low) * i / settings.bins, n_digits) for i in range(1, settings.bins)]
     if is_whole:
         inner = [float(math.ceil(cut - 1e-9)) for cut in inner]
     return [low, *sorted({cut for cut in inner if low < cut < high}), high]

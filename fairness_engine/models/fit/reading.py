@@ -201,7 +201,7 @@ class _Judge:
             advice.append(said)
         elif area < 0.5 + _NEAR_GUESSING * error:
             advice.append(
-                f"On these {len(self.rows):,} rows the model is not clearly better than guessing (AUC {area:.2f}): "
+                f"On {self._rows_in_words()} the model is not clearly better than guessing (AUC {area:.2f}): "
                 "check the order and the scaling of its inputs, the codes of categories and the label, or bring known "
                 "answers."
             )
@@ -258,6 +258,11 @@ class _Judge:
         decided = np.bincount(self.model.decide(self.scores), minlength=n_classes)
         by_chance = float(decided @ np.bincount(labels, minlength=n_classes)) / len(labels) ** 2
         return accuracy <= by_chance + _NEAR_GUESSING * math.sqrt(by_chance * (1 - by_chance) / len(labels))
+
+    def _rows_in_words(self) -> str:
+        n_all = len(self.dataset.rows)
+        drawn = f", drawn from {n_all:,}," if len(self.rows) < n_all else ""
+        return f"these {len(self.rows):,} rows{drawn}"
 
     def _is_mostly_wrong(self, accuracy: float) -> bool:
         """Whether decisions between two outcomes are wrong on clearly more than half of the rows."""

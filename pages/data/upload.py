@@ -263,6 +263,14 @@ def _drawn(title: str, table: pd.DataFrame) -> tuple[Figure, str]:
 
 def show_preview(table: Table, dataset: Dataset) -> None:
     """The first rows in people's words, texts in front."""
+    key = (dataset.source_hash, dataset.schema)
+    tables.show(kept("preview", key, lambda: _preview(table, dataset)), key="preview")
+    n_inputs = len(dataset.schema.inputs)
+    if n_inputs > _MAX_PREVIEW_COLUMNS:
+        st.caption(f"The first {_MAX_PREVIEW_COLUMNS} of {wording.count(n_inputs)} columns that the model takes.")
+
+
+def _preview(table: Table, dataset: Dataset) -> pd.DataFrame:
     import pandas as pd
 
     rows = dataset.rows[:_N_PREVIEW]
@@ -276,11 +284,7 @@ def show_preview(table: Table, dataset: Dataset) -> None:
     }
     if dataset.labels is not None and dataset.schema.label:
         shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
-    tables.show(pd.DataFrame(shown), key="preview")
-    if len(inputs) < len(dataset.schema.inputs):
-        st.caption(
-            f"The first {len(inputs)} of {wording.count(len(dataset.schema.inputs))} columns that the model takes."
-        )
+    return pd.DataFrame(shown)
 
 
 def offer_schema(review: Review) -> None:

@@ -135,7 +135,7 @@ def draw_themis(result: RuleResult, themis: Themis | None) -> None:
         return
     st.header("The two extremes beside it (THEMIS)", anchor=False)
     st.markdown(wording.markdown(sentence(themis)))
-    tables.show(table(result, themis), key="rules_themis")
+    tables.show(kept("rules_themis", themis, lambda: table(result, themis)), key="rules_themis")
 
 
 def sentence(themis: Themis) -> str:

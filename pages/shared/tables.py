@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _HEAD_PIXELS = 37
 _MOST_CELLS = 600
 _MOST_COLUMNS = 12
-"""Of a table whose cells are written one by one, at every rerun: half a millisecond a column. A larger one, as that of
-pairs, has its numbers as the browser writes them."""
+"""Of a table whose cells are written one by one, and made texts at every rerun. A larger one, as that of pairs, has its
+numbers as the browser writes them."""
 _HELD = "written_tables"
 _MOST_HELD = 8
 _SPACED_FROM = 1_000
@@ -59,7 +59,7 @@ def _written(
     known = held.get(id(table))
     asked = (column_config, column_order)
     if known is None or known.table is not table or known.asked != asked:
-        known = _Written(table, asked, spaced(table), paper.table(table, column_config, column_order))
+        known = _Written(table, asked, spaced(table, column_config), paper.table(table, column_config, column_order))
     if table.shape[0] * table.shape[1] <= _MOST_CELLS:
         held[id(table)] = known
         held.move_to_end(id(table))
@@ -151,10 +151,12 @@ def _choosing(key: str) -> Iterator[None]:
         st.caption("Arrow keys go through the table, Space or Enter chooses a line.")
 
 
-def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
+def spaced(
+    table: pd.DataFrame | pa.Table, column_config: Mapping[str, Any] | None = None
+) -> pd.DataFrame | pa.Table | Styler:
     """The table with its whole numbers written as everywhere, ``26 847``; they sort, and are saved, as numbers.
 
-    A column that is given a format of its own keeps it.
+    A column that is given a format of its own, by Streamlit's ``column_config``, keeps it.
     """
     from pandas.api.types import is_bool_dtype, is_float_dtype, is_integer_dtype
 
@@ -172,9 +174,29 @@ def spaced(table: pd.DataFrame | pa.Table) -> pd.DataFrame | pa.Table | Styler:
     ]
     if not large or not frame.columns.is_unique or not frame.index.is_unique:
         return table
-    fractions = [name for name, column in frame.items() if is_float_dtype(column)]
-    written = frame.style.format(na_rep="")
-    return written.format(wording.count, subset=large, na_rep="").format(_fraction, subset=fractions, na_rep="")
+    texts = []
+    for place, (name, column) in enumerate(frame.items()):
+        has_format = bool(((column_config or {}).get(name) or {}).get("type_config", {}).get("format"))
+        write = wording.count if name in large else _fraction if is_float_dtype(column) and not has_format else None
+        missing = column.isna()
+        for row, value in enumerate(column):
+            if missing.iloc[row] or write is not None:
+                texts.append((row, place, "" if missing.iloc[row] else write(value)))
+    return _written_otherwise(frame, texts)
+
+
+def _written_otherwise(frame: pd.DataFrame, texts: Sequence[tuple[int, int, str]]) -> Styler:
+    """A table of which some cells, at row and column, are shown as a text.
+
+    Streamlit asks a Styler, at every rerun, for all cells as they would stand in a page of HTML (``_compute``,
+    ``_translate``) and takes their texts. To make that takes several times what is left of the table: it gets those of
+    the cells that have one.
+    """
+    styler = frame.style
+    body = [[{"id": f"row{row}_col{column}", "display_value": text} for row, column, text in texts]]
+    styler._compute = lambda: styler
+    styler._translate = lambda *_: {"body": body}
+    return styler
 
 
 def _fraction(value: float) -> str:

@@ -120,12 +120,14 @@ _FORMAT = re.compile(r"%[-+ 0#]*\d*(?:\.\d+)?[dfeg]|%%")
 
 def _cell(value: Any, written: str | None) -> str:
     """A value as the screen writes it; nothing for a missing one."""
-    if value is None or value != value:  # noqa: PLR0124 - what is not itself is no number
+    import pandas as pd
+
+    if isinstance(value, list | tuple):
+        return ", ".join(str(part) for part in value)
+    if pd.isna(value):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(part) for part in value)
     if not isinstance(value, int | float):
         return str(value)
     if written is not None and _FORMAT.search(written):

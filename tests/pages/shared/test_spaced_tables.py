@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 import said
-from pandas.io.formats.style import Styler
 from streamlit.testing.v1 import AppTest
 
 from pages.shared import tables
@@ -23,15 +23,19 @@ def test_large_whole_numbers_are_written_as_everywhere() -> None:
         }
     )
     for given in (table, tables.arrow(table)):
-        written = tables.spaced(given)
-        assert isinstance(written, Styler)
-        assert written.data["Rows"].tolist() == [26847, 12], "numbers that sort"
-        html = written.to_html()
-        assert f">26{THIN_SPACE}847<" in html
-        assert f">1{THIN_SPACE}000<" in html
-        assert ">123456<" in html, "a seed is a name"
-        assert "nan" not in html.casefold()
-        assert ">0.5<" in html, "what is no count is written as before"
+        app = AppTest.from_function(_one_table)
+        app.session_state["table"] = given
+        app.session_state["order"] = None
+        app.run()
+        assert not app.exception
+        assert app.dataframe[0].value["Rows"].tolist() == [26847, 12], "numbers that sort"
+        with pa.ipc.open_stream(app.dataframe[0].proto.arrow_data.styler.display_values) as stream:
+            written = stream.read_pandas()
+        assert written["Rows"].tolist() == [f"26{THIN_SPACE}847", "12"]
+        assert written["Found"].tolist() == [f"1{THIN_SPACE}000", ""]
+        assert written["Seed"].tolist() == ["123456", "1"], "a seed is a name"
+        assert written["Share"].tolist() == ["0.5", "1000000"], "what is no count is written as before"
+        assert written["Note"].tolist() == ["x", ""]
 
 
 def test_a_table_without_large_numbers_and_a_huge_one_are_left_alone() -> None:
@@ -52,7 +56,7 @@ def _one_table() -> None:
 def test_a_table_that_a_page_keeps_is_written_once_and_another_one_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     n_written = []
     spaced = tables.spaced
-    monkeypatch.setattr(tables, "spaced", lambda table: n_written.append(len(table)) or spaced(table))
+    monkeypatch.setattr(tables, "spaced", lambda table, config: n_written.append(len(table)) or spaced(table, config))
     app = AppTest.from_function(_one_table)
     app.session_state["order"] = ["Rows"]
     for rows in ([26847], [1234, 5], [26847]):

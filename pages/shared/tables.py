@@ -176,12 +176,13 @@ def spaced(
         return table
     texts = []
     for place, (name, column) in enumerate(frame.items()):
-        has_format = bool(((column_config or {}).get(name) or {}).get("type_config", {}).get("format"))
-        write = wording.count if name in large else _fraction if is_float_dtype(column) and not has_format else None
-        missing = column.isna()
-        for row, value in enumerate(column):
-            if missing.iloc[row] or write is not None:
-                texts.append((row, place, "" if missing.iloc[row] else write(value)))
+        write = wording.count if name in large else _fraction
+        is_written = name in large or (is_float_dtype(column) and not paper.format_of(column_config, name))
+        for row, (value, is_missing) in enumerate(zip(column, column.isna(), strict=True)):
+            if is_missing:
+                texts.append((row, place, ""))
+            elif is_written:
+                texts.append((row, place, write(value)))
     return _written_otherwise(frame, texts)
 
 

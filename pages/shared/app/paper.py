@@ -12,7 +12,6 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +72,7 @@ def _model_of(review: Review) -> list[str]:
     if review.model_id is None:
         return ["no model"] if review.data_id is not None else []
     try:
-        file = kept("model_file", review.model_id, partial(session.store().file, review.model_id))
+        file = kept("model_file", review.model_id, lambda: session.store().file(review.model_id))
     except RunError:
         return ["a model that is not here"]
     return [f"{file.name} (SHA-256 {file.sha256[:_HASH_LETTERS]})"]
@@ -105,7 +104,7 @@ def table(
     columns: list[dict[str, Any]] = []
     for name in column_order or list(first.columns):
         config = configs.get(name) or {}
-        written = (config.get("type_config") or {}).get("format")
+        written = format_of(column_config, name)
         values = first[name].tolist()
         is_number = any(isinstance(value, int | float) for value in values[:1])
         cells = [_cell(value, written) for value in values]
@@ -113,6 +112,12 @@ def table(
     more = f"and {wording.counted(n_rows - MAX_ROWS, 'row')} more" if n_rows > MAX_ROWS else ""
     rows = wording.escaped(json.dumps({"columns": columns, "more": more}, ensure_ascii=False))
     return f'<div class="evenhand-paper-table" data-table="{rows}"></div>'
+
+
+def format_of(column_config: Mapping[str, Any] | None, name: str) -> str | None:
+    """The format of its own that a column is given, as in ``table``."""
+    config = (column_config or {}).get(name) or {}
+    return (config.get("type_config") or {}).get("format")
 
 
 _FORMAT = re.compile(r"%[-+ 0#]*\d*(?:\.\d+)?[dfeg]|%%")

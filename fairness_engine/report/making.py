@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -65,11 +65,10 @@ def figures_run(
         "source": (Source.LABELS if is_of_column else Source.MODEL).value,
         "predictions": str(fit.get("predictions") or "") if is_of_column else "",
     }
-    asked = FigureSettings.of_all(review.scope.protected, **settings).attribute_sets
-    sets = {frozenset(names): names for names in (*asked, *attribute_sets(preset, review.schema))}
+    asked = FigureSettings.of_all(review.scope.protected, **settings)
+    chosen = replace(asked, attribute_sets=(*asked.attribute_sets, *attribute_sets(preset, review.schema)))
     held = (str(review.data_id), review.model_id or "", review.schema, review.scope)
-    chosen = {**settings, "attribute_sets": [list(names) for names in sets.values()]}
-    return kinds.FIGURES.config(*held, settings=chosen, budget=Budget(_UNLIMITED))
+    return kinds.FIGURES.config(*held, settings=chosen.to_json(), budget=Budget(_UNLIMITED))
 
 
 def review_of_runs(store: RunStore, run_ids: Iterable[str]) -> tuple[Review, list[RunRecord]]:

@@ -27,9 +27,10 @@ def main() -> None:
             session.remember_address()
             presenting.remember()
             session.enter(page.url_path)
-            access.arrive(page.url_path)
+            with access.unseen("page"):
+                access.arrive(page.url_path)
+                announced.draw()
             open_pages = frame.menu(scripts)
-            announced.draw()
             with st.container(key="page_head", gap=None):
                 paper.head(session.current_review())
                 presenting.control(open_pages, page)

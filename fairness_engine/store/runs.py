@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, Row, Select, Update, and_, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, Row, Select, Update, and_, bindparam, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import EvenhandError, RunError, StopReason
@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 
 
 _READ_ATTEMPTS = 5
-_MAX_CONFIGS = 10_000
-_CONFIGS: dict[tuple[Path, str], RunConfig] = {}
-"""Configurations by workspace and run: they never change, and a page asks for dozens of runs at every click."""
+_MAX_KNOWN = 10_000
+_KNOWN: dict[tuple[Path, str], tuple[Row[Any], RunRecord]] = {}
+"""Runs as last read, with the line they were read from, by workspace and id: a page asks for dozens of runs at every
+click, their configurations never change, and of most of them nothing does."""
 _MAX_NAMED = 500
 """Ids that one question to the database names."""
 _PLAIN = [column for column in tables.runs.c if column.name != "config"]
+_ALL = select(*_PLAIN).order_by(tables.runs.c.created.desc())
+_OF_REVIEW = _ALL.where(tables.runs.c.review_id == bindparam("review_id"))
 
 
 class RunTable:
@@ -87,7 +90,7 @@ class RunTable:
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:
         """All runs that can be read, or those of a review, the newest first."""
-        return self._records(_newest_first(review_id))[0]
+        return self._newest_first(review_id)[0]
 
     @repeatable
     def last_runs(self, review_ids: Collection[str]) -> dict[str, RunRecord | UnreadableRun]:
@@ -119,7 +122,7 @@ class RunTable:
 
     def unreadable_runs(self, review_id: str | None = None) -> list[UnreadableRun]:
         """The others, the newest first."""
-        return self._records(_newest_first(review_id))[1]
+        return self._newest_first(review_id)[1]
 
     def runs_in(self, *states: RunState) -> list[RunRecord]:
         """All runs that can be read in one of these states, the oldest first."""
@@ -131,26 +134,32 @@ class RunTable:
             self.give_up(run.id, run.reason)
             self.finish(run.id, RunState.CRASHED, message=run.reason)
 
+    def _newest_first(self, review_id: str | None) -> tuple[list[RunRecord], list[UnreadableRun]]:
+        return self._records(_ALL) if review_id is None else self._records(_OF_REVIEW, {"review_id": review_id})
+
     @repeatable
-    def _records(self, query: Select[Any]) -> tuple[list[RunRecord], list[UnreadableRun]]:
-        """The runs of a query over ``_PLAIN`` that can be read, and those that cannot; configurations that were read
-        before are not read again.
+    def _records(
+        self, query: Select[Any], values: Mapping[str, Any] | None = None
+    ) -> tuple[list[RunRecord], list[UnreadableRun]]:
+        """The runs of a query over ``_PLAIN`` that can be read, and those that cannot; what was read before is not
+        read again.
         """
         with self.engine.connect() as connection:
-            rows = connection.execute(query).all()
-            missing = [row.id for row in rows if (self.workspace, row.id) not in _CONFIGS]
-            if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
-                _CONFIGS.clear()
-                missing = [row.id for row in rows]
-            contents = _contents(connection, missing)
+            rows = connection.execute(query, values).all()
+            known = {row.id: _KNOWN[key] for row in rows if (key := (self.workspace, row.id)) in _KNOWN}
+            contents = _contents(connection, [row.id for row in rows if row.id not in known])
+        if len(_KNOWN) + len(contents) > _MAX_KNOWN:
+            _KNOWN.clear()
         readable = []
         unreadable = []
         for row in rows:
-            key = (self.workspace, row.id)
+            line, record = known.get(row.id, (None, None))
             try:
-                if key not in _CONFIGS:
-                    _CONFIGS[key] = RunConfig.from_json(contents[row.id])
-                readable.append(_record(row, _CONFIGS[key]))
+                if record is None or line != row:
+                    config = RunConfig.from_json(contents[row.id]) if record is None else record.config
+                    record = _record(row, config)
+                    _KNOWN[self.workspace, row.id] = (row, record)
+                readable.append(record)
             except EvenhandError as error:
                 unreadable.append(UnreadableRun(row.id, row.review_id, str(error)))
         return readable, unreadable
@@ -393,11 +402,6 @@ class RunTable:
             if is_first:
                 write_seal(connection, run_id, files)
         return is_first
-
-
-def _newest_first(review_id: str | None) -> Select[Any]:
-    query = select(*_PLAIN).order_by(tables.runs.c.created.desc())
-    return query if review_id is None else query.where(tables.runs.c.review_id == review_id)
 
 
 def _oldest_in(states: Collection[RunState]) -> Select[Any]:

@@ -39,12 +39,17 @@ def draw(review: Review) -> None:
         st.info("Nothing was looked at yet: the report says so. Findings has one click for all of it.")
         session.link_to(navigation.FINDINGS, "Go to Findings")
     store = session.store()
-    stand = tuple((run.id, run.state.value, run.n_found) for run in runs)
     said = (len(store.decisions(review.id)), len(store.comments(review.id)))
-    key = (review.id, review.name, review.changed, stand, said, repr(wanted))
+    key = (*_stand(review), review.name, said, repr(wanted))
     report, html = kept("report", key, lambda: make_report(store, review, wanted, made=datetime.now(UTC)))
     _offer(report, html)
     st.iframe(html, height=_HEIGHT)
+
+
+def _stand(review: Review) -> tuple[object, ...]:
+    """Changes with the review and its runs."""
+    runs = tuple((run.id, run.state.value, run.n_found) for run in session.runs(review.id))
+    return (review.id, review.changed, runs)
 
 
 def _ask_preset() -> Preset:
@@ -111,8 +116,8 @@ def _pin_text(pin) -> str:
 
 def _has_groups(review: Review, preset: Preset) -> bool:
     """Whether the groups of the preset's tables are counted; else they are, by a run that is waited for."""
-    store = session.store()
-    own = figures_run(store, review, preset)
+    key = (*_stand(review), preset.name)
+    own = kept("report_groups", key, lambda: figures_run(session.store(), review, preset))
     if own is None:
         return True
     active = [run for run in session.runs(review.id) if run.is_active and run.config.kind == own.kind]

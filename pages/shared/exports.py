@@ -159,10 +159,10 @@ def facts_of(review: Review | None, run_ids: Sequence[str] = ()) -> Callable[[],
         A function that gives it when the file is made: the data is read for it.
     """
     store = session.store()
-    run = store.run(run_ids[0]) if run_ids else None
     names = None if review is None else decisions_of(review)
 
     def make() -> Facts:
+        run = store.run(run_ids[0]) if run_ids else None
         found: dict[str, Any] = {
             "evenhand_version": _version(run),
             "saved": datetime.now(UTC).isoformat(timespec="seconds"),

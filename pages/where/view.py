@@ -16,7 +16,7 @@ from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
-from fairness_engine.runs.kinds import SEARCH, results_of
+from fairness_engine.runs.kinds import SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, theme, wording
@@ -28,6 +28,7 @@ from pages.shared.people import case_ids, cohorts
 from pages.shared.people.decisions import decisions_of
 from pages.shared.review import questions
 from pages.shared.runs import models, phrases
+from pages.shared.runs.results import results_of
 from pages.where import charts
 
 if TYPE_CHECKING:
@@ -256,10 +257,10 @@ def groups_of_scan(review: Review) -> list[str]:
         if (run.config.schema, run.config.scope) == (review.schema, review.scope)
     )
     newest = next(scans, None)
-    affected = results_of(session.store(), newest.id).affected if newest else None
-    if newest is None or affected is None:
+    if newest is None:
         return []
-    return [conditions_of_rules(newest.config.schema, one.rules) for one in affected.groups[1:]]
+    affected = results_of(newest).affected
+    return [conditions_of_rules(newest.config.schema, one.rules) for one in affected.groups[1:]] if affected else []
 
 
 def _say_of_scan(review: Review) -> None:

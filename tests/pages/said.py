@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
 
 OpenApp = Callable[..., AppTest]
 
@@ -15,12 +16,22 @@ KINDS = ("title", "header", "markdown", "caption", "info", "warning", "error", "
 def text_of(app: AppTest) -> str:
     """All text of the page and the menu, without markdown's backslashes."""
     found = [str(element.value) for kind in KINDS for element in getattr(app, kind)]
+    found.append(head_of_menu(app))
     return "\n".join(found).replace("\\", "")
 
 
 def html_of(app: AppTest) -> str:
     """All HTML of the page itself, its signs as a reader sees them."""
-    return html.unescape("\n".join(str(each.proto.body) for each in app.main.get("html")))
+    return _html_in(app.main)
+
+
+def head_of_menu(app: AppTest) -> str:
+    """What the menu says of the open review, as HTML, its signs as a reader sees them."""
+    return _html_in(app.sidebar)
+
+
+def _html_in(block: Block) -> str:
+    return html.unescape("\n".join(str(each.proto.body) for each in block.get("html")))
 
 
 def errors_of(app: AppTest) -> list[str]:

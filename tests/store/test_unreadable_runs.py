@@ -39,7 +39,7 @@ def damage(store: RunStore, run_id: str, column: str, value: str) -> None:
             content = json.loads(content) if store.url is None else content
             value = json.dumps({**content, value: -1})
         connection.execute(text(f"UPDATE runs SET {column} = :value WHERE id = :id"), {"value": value, "id": run_id})
-    runs_of_store._CONFIGS.clear()  # as in a new process
+    runs_of_store._KNOWN.clear()  # as in a new process
 
 
 def a_run(store: RunStore, **changes: Any) -> str:
@@ -115,6 +115,6 @@ def test_configurations_of_earlier_versions_are_read(store: RunStore) -> None:
         del content[name]
     with store.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET config = :value"), {"value": json.dumps(content)})
-    runs_of_store._CONFIGS.clear()
+    runs_of_store._KNOWN.clear()
     assert store.run(run_id).config.technique == ""
     assert isinstance(store.run(run_id).config.schema, Schema)

@@ -6,8 +6,12 @@ text, and a chart is one picture with a name.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 _FRONT = Path(__file__).parent / "front"
 _SCRIPTS = ("rows", "focus", "voice", "names", "charts", "mount")
@@ -34,19 +38,27 @@ _part = st.components.v2.component(
 )
 
 
+def unseen(key: str) -> DeltaGenerator:
+    """A container that takes no room.
+
+    Args:
+        key: unique on the page.
+    """
+    return st.container(key=f"access_{key}")
+
+
 def arrive(page: str) -> None:
-    """Say which page is drawn: where it is another than before, the focus comes to its heading."""
-    with st.container(key="access_page"):
-        _part(data={"page": page}, key="access_page_part", height=1)
+    """Say which page is drawn, unseen: where it is another than before, the focus comes to its heading."""
+    _part(data={"page": page}, key="access_page_part", height=1)
 
 
 def announce(text: str, name: str, key: str) -> None:
     """Have a text read, when nothing else is being read.
 
     Args:
-        text: a sentence, not escaped; empty says nothing.
+        text: a sentence, not escaped.
         name: of what is said; what has the same name is read once.
         key: unique on the page.
     """
-    with st.container(key=f"access_{key}"):
+    with unseen(key):
         _part(data={"text": text, "name": name}, key=f"access_{key}_part", height=1)

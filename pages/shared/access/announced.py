@@ -50,7 +50,8 @@ def _announce(review_id: str) -> None:
     if text:
         heard |= {"said_at": time.monotonic(), "text": text, "name": f"run {time.time_ns()}"}
     st.session_state[_HEARD] = heard
-    access.announce(heard["text"], heard["name"], "runs")
+    if heard["text"]:
+        access.announce(heard["text"], heard["name"], "runs")
 
 
 def _news(runs: Sequence[RunRecord], heard: dict) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from streamlit.navigation.page import Page
 
     from fairness_engine.oracle.domain import Scope
+    from fairness_engine.store.records import Review
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,8 +75,9 @@ STYLE = """
 [data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.5rem;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin: 0;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {margin: 0;}
-.st-key-open_review p {display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow: hidden;
-  line-height: 1.3; overflow-wrap: anywhere;}
+.evenhand-open p {display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow: hidden;
+  margin: 0.55rem 0 0 0; line-height: 1.3; overflow-wrap: anywhere;}
+.evenhand-open p + p {font-size: 0.875rem; color: light-dark(#5A6069, #A7ADB5);}
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] * {font-size: 1.6rem; white-space: normal;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
@@ -151,10 +153,13 @@ def boundary() -> Iterator[None]:
 
 @contextmanager
 def rerun() -> Iterator[None]:
-    """A rerun of the page, or of a fragment: it takes its turn, asks the store anew, and whoever comes after it
+    """A rerun of the page, or of a fragment alone: it takes its turn, asks the store anew, and whoever comes after it
     does.
     """
-    with turns.taken():
+    with turns.taken() as is_whole:
+        if not is_whole:
+            yield
+            return
         session.forget_asked()
         try:
             yield
@@ -269,15 +274,7 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> list[Page]:
     following = closed.next_place(review, kinds, has_runs=has_runs)
     address = session.address_of()
     with st.sidebar:
-        st.html('<div class="evenhand-name">Evenhand</div>')
-        if review is not None:
-            with st.container(key="open_review"):
-                st.markdown(f"**{wording.markdown(review.name)}**")
-                if review.reading is not None:
-                    reading = "not accepted yet" if review.fit is None else review.reading
-                    st.caption(f"Reading: {wording.markdown(reading)}")
-                if review.scope is not None and review.scope.links:
-                    st.caption(wording.markdown(linked_in_words(review.scope)))
+        st.html(f'<div class="evenhand-name">Evenhand</div>{"" if review is None else _opened(review)}')
         section = ""
         for place in navigation.PLACES:
             if place.section != section:
@@ -297,6 +294,17 @@ def menu(scripts: Mapping[navigation.Place, Page]) -> list[Page]:
                 usable.append(scripts[place])
         sign_in.draw()
     return usable
+
+
+def _opened(review: Review) -> str:
+    """The review that is open, with what changes the meaning of everything in it, as HTML."""
+    facts: list[str] = []
+    if review.reading is not None:
+        facts.append(f"Reading: {'not accepted yet' if review.fit is None else review.reading}")
+    if review.scope is not None and review.scope.links:
+        facts.append(linked_in_words(review.scope))
+    said = "".join(f"<p>{wording.escaped(fact)}</p>" for fact in facts)
+    return f'<div class="evenhand-open"><p><b>{wording.escaped(review.name)}</b></p>{said}</div>'
 
 
 def linked_in_words(scope: Scope) -> str:

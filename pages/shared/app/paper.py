@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,18 +42,16 @@ _scripts = st.components.v2.component(
 
 def head(review: Review | None) -> None:
     """What the page is of: a line on the screen, on the first sheet, and in the margin of those that follow."""
-    painted, written = theme.light_of_dark()
-    colours = {"painted": _by_channels(painted), "written": _by_channels(written)}
     # what a chart has is drawn anew by the rerun itself
-    _scripts(data={"colours": colours, "isDark": theme.is_dark()}, key="paper", height=1, on_theme_change=_ignore)
+    _scripts(data={"colours": _colours(), "isDark": theme.is_dark()}, key="paper", height=1, on_theme_change=_ignore)
     if review is None:
         return
     facts = [review.name, *_model_of(review), wording.when(datetime.now(UTC)).split(",")[0]]
     name, *rest = (wording.escaped(fact) for fact in facts)
-    st.html(f'<p class="evenhand-of"><b>{name}</b>{"".join(f"<span> · {fact}</span>" for fact in rest)}</p>')
     margin = " · ".join(textwrap.shorten(fact, _MAX_NAME, placeholder="…") for fact in facts)
     # the first sheet begins with the line itself
     st.html(
+        f'<p class="evenhand-of"><b>{name}</b>{"".join(f"<span> · {fact}</span>" for fact in rest)}</p>'
         f"<style>@page {{@top-left {{content: {_css_text(margin)}}}}} @page :first {{@top-left {{content: none}}}}"
         "</style>"
     )
@@ -60,6 +59,12 @@ def head(review: Review | None) -> None:
 
 def _ignore() -> None:
     """Another theme needs no callback: the rerun that it starts draws in it."""
+
+
+@cache
+def _colours() -> dict[str, dict[str, str]]:
+    painted, written = theme.light_of_dark()
+    return {"painted": _by_channels(painted), "written": _by_channels(written)}
 
 
 def _by_channels(colours: Mapping[str, str]) -> dict[str, str]:

@@ -118,7 +118,7 @@ def accepts_unsafe_formats() -> bool:
 
 def owner() -> str:
     """Whose reviews this browser makes: the person signed in, this machine, or nobody's list."""
-    return once(("owner", ""), _owner)  # Streamlit looks for a file of secrets each time
+    return once(("owner", ""), _owner)
 
 
 def _owner() -> str:
@@ -130,7 +130,7 @@ def _owner() -> str:
 
 def is_signed_in() -> bool:
     """Whether an identity provider says who sits at this browser."""
-    return bool(st.user.get("is_logged_in"))
+    return once(("signed in", ""), lambda: bool(st.user.get("is_logged_in")))  # each look reads a file of secrets
 
 
 def is_me(person: str) -> bool:

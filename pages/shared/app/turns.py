@@ -16,15 +16,15 @@ _own = threading.local()
 
 
 @contextmanager
-def taken() -> Iterator[None]:
-    """A rerun, or a part of one, which has stood in line already."""
+def taken() -> Iterator[bool]:
+    """A rerun, or a part of one, which has stood in line already; gives whether it is the whole."""
     if getattr(_own, "is_rerun", False):
-        yield
+        yield False
         return
     _own.is_rerun = True
     _own.has_turn = _turn.acquire(timeout=MAX_SECONDS_IN_LINE)
     try:
-        yield
+        yield True
     finally:
         _give_back()
         _own.is_rerun = False

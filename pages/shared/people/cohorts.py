@@ -65,6 +65,10 @@ class SavedGroup:
 # --- which one ----------------------------------------------------------------------------------
 
 
+def _saved(review: Review) -> list[Cohort]:
+    return session.once(("cohorts", review.id), lambda: session.store().cohorts(review.id))
+
+
 def choose(review: Review, key: str) -> SavedGroup | None:
     """The group that is chosen, by a select box; ``None`` for everybody, and where it cannot be told who is in it.
 
@@ -74,7 +78,7 @@ def choose(review: Review, key: str) -> SavedGroup | None:
         review: the open one, with a schema.
         key: of the page.
     """
-    saved = session.store().cohorts(review.id)
+    saved = _saved(review)
     chosen = _named(review, saved)
     is_unknown = chosen is None and NAME in st.query_params
     if not saved and not is_unknown:
@@ -164,7 +168,7 @@ def offer_save(review: Review, rules: Sequence[Rule], source: str, key: str) -> 
     """
     if not rules or review.schema is None or not _fits(review.schema, rules):
         return
-    held = next((one for one in session.store().cohorts(review.id) if list(one.rules) == list(rules)), None)
+    held = next((one for one in _saved(review) if list(one.rules) == list(rules)), None)
     if held is not None:
         st.caption(f"Saved as the group “{wording.markdown(held.name)}”.")
         return

@@ -20,5 +20,5 @@ def results_of(run: RunRecord) -> Results:
 
 
 def results_now(run_id: str) -> Results:
-    """The same as the store has them."""
-    return kinds.results_of(session.store(), run_id)
+    """The same as the store has them, asked once a rerun."""
+    return session.once(("results", run_id), lambda: kinds.results_of(session.store(), run_id))

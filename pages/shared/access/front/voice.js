@@ -15,7 +15,7 @@ class Voice {
   }
 
   say({ text, name }) {
-    if (text === "" || this.heard.has(name)) return;
+    if (this.heard.has(name)) return;
     this.heard.add(name);
     clearTimeout(this.timer);
     const wait = this.saidAt + 1000 * SECONDS_BETWEEN - performance.now();

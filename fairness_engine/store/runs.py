@@ -90,7 +90,11 @@ class RunTable:
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:
         """All runs that can be read, or those of a review, the newest first."""
-        return self._newest_first(review_id)[0]
+        return self.all_runs(review_id)[0]
+
+    def all_runs(self, review_id: str | None = None) -> tuple[list[RunRecord], list[UnreadableRun]]:
+        """The runs that can be read, as ``runs``, and the others, as ``unreadable_runs``."""
+        return self._records(_ALL) if review_id is None else self._records(_OF_REVIEW, {"review_id": review_id})
 
     @repeatable
     def last_runs(self, review_ids: Collection[str]) -> dict[str, RunRecord | UnreadableRun]:
@@ -122,7 +126,7 @@ class RunTable:
 
     def unreadable_runs(self, review_id: str | None = None) -> list[UnreadableRun]:
         """The others, the newest first."""
-        return self._newest_first(review_id)[1]
+        return self.all_runs(review_id)[1]
 
     def runs_in(self, *states: RunState) -> list[RunRecord]:
         """All runs that can be read in one of these states, the oldest first."""
@@ -133,9 +137,6 @@ class RunTable:
         for run in self._records(_oldest_in((RunState.QUEUED, RunState.RUNNING)))[1]:
             self.give_up(run.id, run.reason)
             self.finish(run.id, RunState.CRASHED, message=run.reason)
-
-    def _newest_first(self, review_id: str | None) -> tuple[list[RunRecord], list[UnreadableRun]]:
-        return self._records(_ALL) if review_id is None else self._records(_OF_REVIEW, {"review_id": review_id})
 
     @repeatable
     def _records(

@@ -44,16 +44,23 @@ def show_demos(lines: Sequence[ReviewLine]) -> None:
     """
     samples = demos()
     held = {(line.data, line.model) for line in lines if not line.is_archived}
+    with_answers = not classroom.predicts()
     st.html(picture.STYLE)
     for start in range(0, len(samples), _COLUMNS):
         with frame.wrapping(f"demos_{start}"):
             places = st.columns(_COLUMNS)
         for place, sample in zip(places, samples[start : start + _COLUMNS], strict=False):
             with place.container(border=True, key=f"demo_{sample.name}", height="stretch", gap="small"):
-                _show_demo(sample, lines, held)
+                _show_demo(sample, lines, held, with_answers=with_answers)
 
 
-def _show_demo(sample: Sample, lines: Sequence[ReviewLine], held: Collection[tuple[str | None, str | None]]) -> None:
+def _show_demo(
+    sample: Sample,
+    lines: Sequence[ReviewLine],
+    held: Collection[tuple[str | None, str | None]],
+    *,
+    with_answers: bool,
+) -> None:
     st.markdown(f"**{wording.markdown(sample.title)}.** {wording.markdown(sample.asks)}")
     titles = {model.title: model for model in sample.models}
     model = titles[
@@ -61,7 +68,7 @@ def _show_demo(sample: Sample, lines: Sequence[ReviewLine], held: Collection[tup
         if len(titles) > 1
         else sample.models[0].title
     ]
-    if not classroom.predicts():
+    if with_answers:
         names = (sample.groups[0], sample.groups[1])
         st.html(picture.two_groups(names, model.measured.groups[:2]))
         st.markdown(wording.markdown(lessons.finding(sample, model)))
@@ -69,7 +76,7 @@ def _show_demo(sample: Sample, lines: Sequence[ReviewLine], held: Collection[tup
     with st.container(horizontal=True, key=f"demo_buttons_{sample.name}", gap="small"):
         is_wanted = st.button("Show the findings", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
         with st.popover("More", type="tertiary", key=f"demo_more_{sample.name}"):
-            if not classroom.predicts():
+            if with_answers:
                 st.markdown(f"**The right answer.** {wording.markdown(model.known)}")
             st.download_button(
                 "Exercise sheet",

@@ -26,11 +26,11 @@ from fairness_engine.store.store import RunStore
 
 READS = frozenset(
     {
-        *("answers", "cohorts", "comments", "decisions", "file", "is_cancel_requested", "last_runs", "libraries"),
-        *("members", "most_pairs", "n_pairs", "note", "pairs", "parts", "pins", "progress", "results", "review"),
-        *("review_lines", "reviews", "role", "rule_pins", "run", "run_folder", "runs", "runs_in", "server_started"),
-        *("standing_decisions", "states_before", "terms", "unreadable_runs", "unused_name", "version"),
-        *("version_of_model", "versions"),
+        *("all_runs", "answers", "cohorts", "comments", "decisions", "file", "is_cancel_requested", "last_runs"),
+        *("libraries", "members", "most_pairs", "n_pairs", "note", "pairs", "parts", "pins", "progress", "results"),
+        *("review", "review_lines", "reviews", "role", "rule_pins", "run", "run_folder", "runs", "runs_in"),
+        *("server_started", "standing_decisions", "states_before", "terms", "unreadable_runs", "unused_name"),
+        *("version", "version_of_model", "versions"),
     }
 )
 """Methods that anybody may ask: pages look up themselves whether a review opens to a person."""

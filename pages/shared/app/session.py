@@ -237,12 +237,16 @@ def once(what: tuple[str, str], ask: Callable[[], T]) -> T:
 
 def runs(review_id: str) -> list[RunRecord]:
     """The runs of a review, the newest first, as they stood when this rerun first asked."""
-    return once(("runs", review_id), lambda: store().runs(review_id))
+    return _all_runs(review_id)[0]
 
 
 def unreadable_runs(review_id: str) -> list[UnreadableRun]:
     """Those of a review that were changed or damaged since they were written."""
-    return once(("unreadable", review_id), lambda: store().unreadable_runs(review_id))
+    return _all_runs(review_id)[1]
+
+
+def _all_runs(review_id: str) -> tuple[list[RunRecord], list[UnreadableRun]]:
+    return once(("runs", review_id), lambda: store().all_runs(review_id))
 
 
 def _stored_review(review_id: str) -> Review:

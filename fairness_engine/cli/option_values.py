@@ -55,6 +55,26 @@ class Parser(argparse.ArgumentParser):
         raise SettingError(f"{said}{end} '{self.prog} --help' lists the options.")
 
 
+class Named(argparse.Action):
+    """An option that is repeated, once a name: of two with the same name the first would be lost."""
+
+    def __call__(
+        self, _: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Add one.
+
+        Raises:
+            SettingError: the name is there already.
+        """
+        given = getattr(namespace, self.dest)
+        name = values[0]
+        if name in dict(given):
+            raise SettingError(
+                f"{option_string} must say all of '{name}' at once, but names it twice. Join the two, or leave one out."
+            )
+        setattr(namespace, self.dest, [*given, values])
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names, separated by commas; one with a comma in it stands in quotation marks, as in a CSV file."""
     try:

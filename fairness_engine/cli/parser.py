@@ -58,7 +58,7 @@ def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], *by_hand:
 
 def _add_set(group: argparse._ArgumentGroup, text: str) -> None:
     group.add_argument(
-        "--set", type=option_values.setting, action="append", default=[], metavar="NAME=VALUE", help=text
+        "--set", type=option_values.setting, action=option_values.Named, default=[], metavar="NAME=VALUE", help=text
     )
 
 
@@ -331,7 +331,7 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
     group.add_argument(
         "--limit",
         type=option_values.limit,
-        action="append",
+        action=option_values.Named,
         default=[],
         metavar="NAME=LOW:HIGH",
         help="a narrower range (numbers; positions for categories)",
@@ -339,7 +339,7 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
     group.add_argument(
         "--values",
         type=option_values.values,
-        action="append",
+        action=option_values.Named,
         default=[],
         metavar="NAME=V,V",
         help="values of a protected attribute to compare, instead of all",
@@ -488,7 +488,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--set",
         type=option_values.setting_of,
-        action="append",
+        action=option_values.Named,
         default=[],
         metavar="TECHNIQUE.NAME=VALUE",
         help="a setting of one technique",

@@ -105,7 +105,7 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     """
     if options.data is not None and (why := _why_no_file(options.data)):
         raise DataError(f"--data must name a CSV or Parquet file, but {why}.")
-    if options.model and (why := _why_no_file(options.model)):
+    if options.model is not None and (why := _why_no_file(options.model)):
         raise ModelError(f"--model must name a model file, but {why}.")
     model_path = Path(options.model) if options.model else None
     given = Schema.read(Path(options.schema)) if options.schema else None
@@ -126,6 +126,8 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
 
 def _why_no_file(path: str) -> str:
     """What is there instead of a file; empty where one is."""
+    if not path:
+        return "got an empty text"
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):  # also of what is too long to be a name
@@ -297,6 +299,11 @@ def read_scope(
         bins={name: values_of(schema, name, texts) for name, texts in options.values},
         max_variants=options.max_variants,
     )
+    for link in schema.links:
+        if link.protected in scope.protected and link.column in scope.protected:
+            say(
+                f"The link of '{link.column}' with '{link.protected}' is left out: '{link.column}' is protected itself."
+            )
     scope = scope.with_links_of(schema)
     asked = [link for link in schema.links if any(text.startswith(f"{link.protected}:") for text in options.link)]
     scope = replace(scope, links=(*scope.links, *(link for link in asked if link not in scope.links)))

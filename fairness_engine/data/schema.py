@@ -457,7 +457,9 @@ class Schema:
         try:
             content = json.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise SchemaError(f"The schema file {cut(path.name)} cannot be read: {error.strerror}.") from None
+            raise SchemaError(
+                f"The schema must be a file that can be read, got '{cut(path.name)}': {error.strerror}. Check the path."
+            ) from None
         except ValueError as error:
             raise SchemaError(f"The schema file {cut(path.name)} must be JSON in UTF-8: {error}.") from None
         except RecursionError:

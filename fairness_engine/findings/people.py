@@ -145,7 +145,8 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         facts.append(
             f"With all else equal{over}, {who} {unlike} in {share(harmed)} of "
             f"{counted(group.n_worse, 'case')}, the other protected values in {share(others)} of "
-            f"{count(group.n_others)}: cases of people for whom that makes a difference."
+            f"{count(group.n_others)}. A case is one of those asked, for whom that makes a difference, with one "
+            "combination of protected values."
         )
     return tuple(facts)
 
@@ -158,7 +159,8 @@ def alone_sentence(group: AffectedGroup, protected: tuple[str, ...]) -> str:
     for name in protected:
         n = (group.as_they_are or group.alone).get(name, 0)
         asked = count(group.n_judged)
-        whom = f"all {asked} asked" if n == group.n_judged else "none" if not n else f"{count(n)} of {asked}"
+        of_asked = f"{count(n)} of {asked}" if parts else f"{count(n)} of the {asked} asked"
+        whom = f"all {asked} asked" if n == group.n_judged else "none" if not n else of_asked
         parts.append(f"another {name} alone {'is enough for ' if not parts else 'for '}{whom}")
     where = "As they are" if group.as_they_are else "At some values of the other protected attributes"
     return f"{where}, {'; '.join(parts)}."

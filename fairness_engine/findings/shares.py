@@ -173,10 +173,11 @@ def _proof_card(one: Evidence, found: Certification) -> Finding:
         facts.append(f"Estimated, not proved: {text} of the undecided are decided otherwise ({count(rest.n)} drawn).")
     rows = found.data_rows
     if rows is not None and rows.n:
+        is_open = "is open" if rows.undecided == 1 else "are open"
         sentence = (
             f"Of the {counted(rows.n, 'person', 'people')} of the data it is proved for {count(rows.falsified)} that "
             f"another decision comes out when {one.nothing_but} changes, and for {count(rows.certified)} that none "
-            f"does; {count(rows.undecided)} are open. Of {everybody} {texts[1]} are proved to be decided otherwise."
+            f"does; {count(rows.undecided)} {is_open}. Of {everybody} {texts[1]} are proved to be decided otherwise."
         )
     else:
         sentence = f"{texts[1]} of {everybody} get another decision when {one.nothing_but} changes."

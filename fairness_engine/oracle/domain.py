@@ -84,12 +84,13 @@ class Scope:
         if not self.protected:
             raise SettingError("A search needs at least one protected attribute, got none. Choose one under Scope.")
         if len(set(self.protected)) != len(self.protected):
-            raise SettingError("Each protected attribute can be chosen once only.")
+            twice = next(name for name in self.protected if self.protected.count(name) > 1)
+            raise SettingError(f"Each protected attribute can be chosen once only, got '{twice}' twice.")
         both = sorted(set(self.protected) & set(self.fixed))
         if both:
             raise SettingError(f"'{both[0]}' cannot be protected and fixed at once: its variants are what is compared.")
         if not (math.isfinite(self.score_gap) and self.score_gap >= 0):
-            raise SettingError(f"The score gap must be 0 or more, got {self.score_gap}.")
+            raise SettingError(f"The score gap must be 0 or more, got {self.score_gap:g}. Set it under Scope (--gap).")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise SettingError(f"The decision threshold must be a finite number, got {self.threshold}.")
         for combination in self.excluded:

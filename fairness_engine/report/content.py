@@ -16,6 +16,7 @@ from fairness_engine.findings.gather import favourable_name, findings_of
 from fairness_engine.findings.summary import answer
 from fairness_engine.groups.figures.report import GroupReport
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.models.fit.decisions import decisions_under
 from fairness_engine.report.commands import command_of
 from fairness_engine.report.numbers import Number, numbers_of
 from fairness_engine.report.presets import Part, Preset
@@ -179,6 +180,17 @@ class Report:
         ]
 
     @property
+    def cut(self) -> str:
+        """Where the model decides, when that is not where its file does by itself; else empty."""
+        fit = self.review.fit or {}
+        threshold = self.review.scope.threshold if self.review.scope is not None else None
+        if threshold is None:
+            return ""
+        names = decisions_under(fit, self.review.schema)
+        own = f"; the model's file by itself decides at {fit['threshold']:g}" if "threshold" in fit else ""
+        return f"Decided is “{names.name(1)}” where the score for it is above {threshold:g}, as was set{own}."
+
+    @property
     def mitigation(self) -> list[Finding]:
         """What retraining came to."""
         return [card for card in self.cards if card.subject.value == "retrained"]
@@ -231,7 +243,7 @@ def gather(
         store.decisions(review.id),
         store.comments(review.id),
         print_tables(preset, review.schema, figures),
-        _people(store, known, preset, person) if with_people else [],
+        _people(store, review, known, preset, person) if with_people else [],
         _proof(known),
         numbers_of(store, list(known.current)),
         [_run(store, one, files) for one in known.current],
@@ -378,29 +390,34 @@ def _proof(known: Sorted) -> tuple[float, float, float, tuple[str, str, str]] | 
 # --- people -------------------------------------------------------------------------------------
 
 
-def _people(store: RunStore, known: Sorted, preset: Preset, person: tuple[str, int] | None) -> list[PrintedPair]:
+def _people(
+    store: RunStore, review: Review, known: Sorted, preset: Preset, person: tuple[str, int] | None
+) -> list[PrintedPair]:
     """Pairs that are printed: the ones for whom it matters most, of the search that found most."""
     if person is not None:
         one = next((one for one in known.current if one.run.id == person[0]), None)
         if one is None or not 1 <= person[1] <= store.n_pairs(person[0]):
             raise RunError(f"The pair {person[1]} of the run {person[0]} is not there. Choose a pair of this review.")
-        return [_pair(store, one, person[1])]
+        return [_pair(store, review, one, person[1])]
     searches = sorted(known.of(kinds.SEARCH), key=lambda one: -one.run.n_found)
     best = next((one for one in searches if one.results.severity is not None and one.results.severity.top), None)
     if best is None or best.results.severity is None:
         return []
     most = 1 if preset.has(Part.PERSON) else MAX_PEOPLE
-    return [_pair(store, best, each.pair) for each in best.results.severity.top[:most]]
+    return [_pair(store, review, best, each.pair) for each in best.results.severity.top[:most]]
 
 
-def _pair(store: RunStore, one: Evidence, number: int) -> PrintedPair:
+def _pair(store: RunStore, review: Review, one: Evidence, number: int) -> PrintedPair:
     config = one.run.config
     pairs = store.pairs(one.run.id, 1, number - 1)
     rows: tuple[Any, Any] = (pairs.first[0], pairs.second[0])
     decisions = (int(pairs.decision_first[0]), int(pairs.decision_second[0]))
     scores = (float(np.ravel(pairs.score_first[0])[0]), float(np.ravel(pairs.score_second[0])[0]))
-    outcomes = _outcomes(one)
-    heads = tuple(f"{outcomes(decision)}, score {score:.3f}" for decision, score in zip(decisions, scores, strict=True))
+    names = decisions_under(review.fit or {}, config.schema)
+    heads = tuple(
+        f"{names.name(decision)}, score {names.score(score, decision)}"
+        for decision, score in zip(decisions, scores, strict=True)
+    )
     columns = list(enumerate(config.schema.inputs))
     changing = {name: place for place, name in enumerate(config.scope.changing)}
     columns.sort(key=lambda column: (changing.get(column[1].name, len(changing)), column[0]))
@@ -418,16 +435,3 @@ def _pair(store: RunStore, one: Evidence, number: int) -> PrintedPair:
             f"{'is' if severe.similar_rows == 1 else 'are'} like them."
         )
     return PrintedPair(f"Pair {count(number)} of run {one.run.id}", (heads[0], heads[1]), lines, tuple(notes))
-
-
-def _outcomes(one: Evidence) -> Any:
-    """What a decision is called."""
-    schema = one.run.config.schema
-    label = next((column for column in schema.columns if column.name == schema.label), None)
-
-    def name(decision: int) -> str:
-        if label is not None and label.labels and decision < len(label.labels):
-            return label.labels[decision]
-        return f"class {decision}"
-
-    return name

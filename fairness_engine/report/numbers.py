@@ -198,14 +198,14 @@ def _of_figures(one: Evidence) -> Iterator[Number]:
 def _of_proxies(one: Evidence) -> Iterator[Number]:
     found = one.results.proxies
     for a, told in enumerate(found.attributes if found is not None else ()):
-        figures = [("all other columns together", told.together, f"proxies.attributes.{a}.together.value")]
+        figures = [("all other columns together tell", told.together, f"proxies.attributes.{a}.together.value")]
         figures += [
-            (each.column, each.tells, f"proxies.attributes.{a}.columns.{c}.tells.value")
+            (f"{each.column} tells", each.tells, f"proxies.attributes.{a}.columns.{c}.tells.value")
             for c, each in enumerate(told.columns[:MAX_COLUMNS])
         ]
         for name, figure, place in figures:
             text = f"{figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f})"
-            what = f"How well {name} tells {told.protected} ({told.measure.value.upper()})"
+            what = f"How well {name} {told.protected} ({told.measure.value.upper()})"
             yield _number(one, Level.ESTIMATED, what, text, figure.value, place, told.n_held_out)
         for d, each in enumerate(told.differences):
             kinds_of = (("as it is", each.raw, "raw"), ("all other columns held", each.held, "held"))

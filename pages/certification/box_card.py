@@ -18,6 +18,7 @@ from fairness_engine.certification.partition.phrases import box_limits, describe
 from fairness_engine.data.links.spelling import role_schema
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.questions import InspectBox
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.models.model import Output
 from fairness_engine.oracle.cohorts import rules_of_limits
 from fairness_engine.oracle.domain import Domain
@@ -29,7 +30,7 @@ from pages.shared.app.kept import kept
 from pages.shared.charts import kit
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people import cohorts
-from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.people.decisions import decisions_of
 from pages.shared.review import questions
 from pages.shared.runs.certification_phrases import Shares
 

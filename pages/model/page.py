@@ -74,6 +74,7 @@ else:
         model_reading.show_verdict(review, reading)
         model_reading.ask_positive(review, card, reading)
         model_reading.ask_classes(review, card, reading)
+    view.say_threshold(review, card)
     view.show_card(card, review.schema)
     text_fit.ask_takes(review)
     model_reading.ask_answers(review)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.models.fit.decisions import Decisions, decisions_under
 from pages.model import view
 from pages.shared.app import frame, wording
 from pages.shared.members import controls
-from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import kind, model_fit
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import streamlit as st
 
 from fairness_engine.data.schema import ModelInput, Schema
 from fairness_engine.errors import RunError
+from fairness_engine.models.fit.decisions import Decisions, decisions_under
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.runs import kinds
 from pages.model import reading
 from pages.shared import tables
-from pages.shared.app import frame, session, theme, uploads, wording
+from pages.shared.app import frame, navigation, session, theme, uploads, wording
 from pages.shared.charts import kit
 from pages.shared.members import controls
-from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import model_fit
 
 if TYPE_CHECKING:
@@ -115,6 +115,24 @@ def show_card(card: Mapping[str, Any], schema: Schema) -> None:
     with right:
         show_facts(card, schema)
     show_rows(card, schema)
+
+
+def say_threshold(review: Review, card: Mapping[str, Any]) -> None:
+    """That the review decides at another threshold than the file does, at which this page's figures are."""
+    threshold = review.scope.threshold if review.scope is not None else None
+    if threshold is None or threshold == card.get("threshold"):
+        return
+    names = decisions_under(card, review.schema)
+    own = "" if card.get("threshold") is None else f", {card['threshold']:g}"
+    with st.container(horizontal=True, vertical_alignment="center", key="model_threshold"):
+        st.caption(
+            wording.markdown(
+                f"Decisions and accuracy on this page are at the threshold of the model's own file{own}. The scope "
+                f"sets another: this review decides “{names.name(1)}” above {threshold:g}, on the score for it."
+            ),
+            width="content",
+        )
+        session.link_to(navigation.SCOPE)
 
 
 def describe(card: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.measures.results import SeverePerson
+from fairness_engine.models.fit.decisions import Decisions, score_digits
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from pages.pairs import severity
@@ -19,7 +20,6 @@ from pages.shared.app.kept import kept
 from pages.shared.pairs.filters import PairFilter, matching
 from pages.shared.pairs.table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame
 from pages.shared.people import case_ids
-from pages.shared.people.decisions import Decisions, score_digits
 
 if TYPE_CHECKING:
     import pyarrow as pa

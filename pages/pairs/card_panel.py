@@ -11,6 +11,7 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.questions import Scores, Simplify
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import CERTIFY
@@ -22,7 +23,6 @@ from pages.shared.app.reruns import rerun_fragment
 from pages.shared.members import controls
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people import case_ids
-from pages.shared.people.decisions import Decisions
 from pages.shared.review import questions
 from pages.shared.review.questions import Answer
 

@@ -20,6 +20,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import joined
 from fairness_engine.data.schema import Column
 from fairness_engine.data.table import export_text
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 from fairness_engine.runs.writers.pairs_csv import different
@@ -27,7 +28,6 @@ from pages.shared import exports
 from pages.shared.app import wording
 from pages.shared.people import case_ids
 from pages.shared.people.case_ids import Index
-from pages.shared.people.decisions import Decisions
 from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:

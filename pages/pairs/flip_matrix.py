@@ -16,9 +16,9 @@ import pandas as pd
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column
+from fairness_engine.models.fit.decisions import Decisions, score_digits, score_text
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import theme, wording
-from pages.shared.people.decisions import Decisions, score_digits, score_text
 
 _MAX_WIDE_CELLS = 14
 """Above this many columns a matrix shows symbols only; the number is in a cell's hint and in the table."""

@@ -11,11 +11,11 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.questions import Shap
+from fairness_engine.models.fit.decisions import Decisions, score_digits, score_text
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.reruns import rerun_fragment
 from pages.shared.charts import kit
-from pages.shared.people.decisions import Decisions, score_digits, score_text
 from pages.shared.review import questions
 
 if TYPE_CHECKING:

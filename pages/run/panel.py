@@ -11,6 +11,7 @@ import streamlit as st
 from fairness_engine.cluster.kept_blocks import are_kept
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.runs.kinds import SEARCH, Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.run import replay
@@ -20,7 +21,7 @@ from pages.shared.app.kept import kept
 from pages.shared.charts import run_charts, share_bar
 from pages.shared.charts.run_charts import Curve
 from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
-from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import certification_runs, comparison_choice, live, models, phrases
 from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
 from pages.shared.runs.kinds import DISTRIBUTIONS, view_of

@@ -10,10 +10,10 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.models.fit.decisions import has_threshold, threshold_note, threshold_range
 from fairness_engine.oracle.domain import Scope
 from pages.shared import tables
 from pages.shared.app import wording
-from pages.shared.people.decisions import has_threshold, threshold_note, threshold_range
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -189,6 +189,8 @@ def facts_of(review: Review | None, run_ids: Sequence[str] = ()) -> Callable[[],
         )
         if names is not None and names.names and names.favourable is not None:
             found |= {"favourable_outcome": names.name(names.favourable), "scores_are_for": names.scored()}
+            if names.is_binary:
+                found["threshold_is_of_the_score_for"] = names.name(1)
         reading = fit.get("reading") or {}
         found["reading_of_the_model"] = reading.get("state", "not confirmed") if is_same_model else "not confirmed"
         return {key: "" if value is None else value for key, value in found.items()}

@@ -39,7 +39,7 @@ def tree_chart(found: Where, domain: Domain, rows: str, chosen: int) -> Figure:
     Args:
         found: the groups.
         domain: names and labels.
-        rows: what the shares are of, in words.
+        rows: what the shares are of, in words, not escaped.
         chosen: position of the leaf that is shown close up; it is framed.
     """
     boxes = _boxes(found)
@@ -72,7 +72,7 @@ def tree_chart(found: Where, domain: Domain, rows: str, chosen: int) -> Figure:
     bare = {"showgrid": False, "zeroline": False, "fixedrange": True}
     box = boxes[chosen]
     return kit.chart(
-        f"Where the model discriminates, among {rows}",
+        f"Where the model discriminates, among {wording.escaped(rows)}",
         [bars],
         kit.axis(**bare, showticklabels=False, showline=False),
         kit.axis("Rows", **bare, autorange="reversed", tickformat=",.0f"),
@@ -180,13 +180,19 @@ def _interval_text(node: Node) -> str:
     return f"above {low:.3g}" if node.n_hits == node.n else f"{low:.1f}-{high:.1f}"
 
 
-def groups_csv(found: Where, domain: Domain, n_pairs: Mapping[int, int] | None) -> bytes:
-    """The groups as a file: every label named, and what the shares are of in each line."""
+def groups_csv(found: Where, domain: Domain, n_pairs: Mapping[int, int] | None, within: str = "") -> bytes:
+    """The groups as a file: every label named, and what the shares are of in each line.
+
+    Args:
+        found, domain, n_pairs: as ``group_table`` takes them.
+        within: the name of the group whose people alone were looked at.
+    """
     table = group_table(found, domain, n_pairs, most=10_000)
     table["Group"] = range(1, len(table) + 1)
     table["Conditions"] = [export_text(text) for text in table["Conditions"]]
     nodes = [found.nodes[i] for i in found.leaves]
-    table.insert(2, "Share of", found.distribution.value)
+    of = f"{found.distribution.value}, in the group {within}" if within else found.distribution.value
+    table.insert(2, "Share of", export_text(of))
     table[INTERVAL] = [100 * node.interval[0] for node in nodes]
     table = table.rename(columns={INTERVAL: "Low, %"})
     table.insert(list(table).index("Low, %") + 1, "High, %", [100 * node.interval[1] for node in nodes])

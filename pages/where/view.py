@@ -115,8 +115,7 @@ def group_filter(domain: Domain, node: Node) -> PairFilter:
     return PairFilter(values=values, ranges=ranges)
 
 
-ROWS = {Distribution.DATA: "rows of the data", Distribution.UNIFORM: "uniform rows"}
-"""What a percentage is of; said with every one."""
+_ROWS = {Distribution.DATA: "rows of the data", Distribution.UNIFORM: "uniform rows"}
 _SHORT_ROWS = {Distribution.DATA: "data rows", Distribution.UNIFORM: "uniform rows"}
 _CHOICES = {Distribution.DATA: "Rows of the data", Distribution.UNIFORM: "Uniform rows"}
 _DEPTHS = (1, 2, 3, 4, 5)
@@ -136,20 +135,21 @@ def draw(review: Review) -> None:
     assert asked.scope is not None
     scope = asked.scope
     domain = Domain(role_schema(asked.schema, scope.links), scope)  # groups are told by roles
-    for text in summary(found, domain):
+    rows = rows_in_words(distribution, group)
+    for text in summary(found, domain, rows):
         st.markdown(wording.markdown(text))
     if not found.root.n_hits:
-        _say_what_next(found)
+        _say_what_next(found, rows)
         return
     key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}{f'_{group.cohort.id}' if group else ''}"
     leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
     if len(found.leaves) > 1:
-        _picture(found, domain, key, leaf)
+        _picture(found, domain, rows, key, leaf)
     pairs = choose_pairs(review, found, group)
-    _table(found, domain, pairs, key, leaf)
+    _table(found, domain, pairs, rows, key, leaf, group)
     if distribution is Distribution.DATA and group is None:
         _say_of_scan(review)
-    _group(review, found, domain, pairs, leaf)
+    _group(review, found, domain, pairs, f"{rows} in this group" if group is None else f"{rows} and in this one", leaf)
 
 
 def _controls() -> tuple[Distribution, int]:
@@ -180,12 +180,22 @@ def _controls() -> tuple[Distribution, int]:
 # --- words --------------------------------------------------------------------------------------
 
 
-def summary(found: Where, domain: Domain) -> list[str]:
+def rows_in_words(distribution: Distribution, group: SavedGroup | None = None) -> str:
+    """What a percentage is of, not escaped; said with every one."""
+    rows = _ROWS[distribution]
+    return rows if group is None else f"{rows} in the group “{group.cohort.name}”"
+
+
+def summary(found: Where, domain: Domain, rows: str) -> list[str]:
     """What was found, in plain sentences, not escaped; every share is of the rows that the groups were not learnt
     on.
+
+    Args:
+        found: what was learnt.
+        domain: told by roles.
+        rows: what a percentage is of.
     """
     root = found.root
-    rows = ROWS[found.distribution]
     names = wording.changing(domain.scope)
     gap = domain.scope.score_gap
     changes = f"the score moves by more than {gap:g}" if gap > 0 else "the decision changes"
@@ -220,10 +230,9 @@ def summary(found: Where, domain: Domain) -> list[str]:
     ]
 
 
-def method_note(found: Where) -> str:
-    """How the figures came about."""
+def method_note(found: Where, rows: str) -> str:
+    """How the figures came about; ``rows`` is what a percentage is of."""
     root = found.root
-    rows = ROWS[found.distribution]
     leaves, one_answer = found.accuracy
     text = (
         f"A decision tree was learnt on {wording.counted(root.n_learnt, 'row')}; all figures are of "
@@ -236,14 +245,14 @@ def method_note(found: Where) -> str:
     return text
 
 
-def _say_what_next(found: Where) -> None:
+def _say_what_next(found: Where, rows: str) -> None:
     if found.distribution is Distribution.DATA:
         st.markdown(
             "Uniform rows reach people whom the data do not have: choose them above. A search looks further still."
         )
     else:
         st.markdown("A search looks further: it goes on from what it finds.")
-    st.caption(wording.markdown(method_note(found)))
+    st.caption(wording.markdown(method_note(found, rows)))
     session.link_to(navigation.PLAN, "Plan a search")
     session.link_to(navigation.SCOPE, "Change the scope")
 
@@ -282,7 +291,7 @@ def _say_of_scan(review: Review) -> None:
 # --- picture and table --------------------------------------------------------------------------
 
 
-def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
+def _picture(found: Where, domain: Domain, rows: str, key: str, leaf: int) -> None:
     """The tree; a click on a group without parts opens it below."""
 
     def take(points: list[Mapping[str, Any]]) -> None:
@@ -293,7 +302,7 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
     figure = kept(
         "where_tree",
         (key, leaf, theme.is_dark()),
-        lambda: charts.tree_chart(found, domain, ROWS[found.distribution], leaf),
+        lambda: charts.tree_chart(found, domain, rows, leaf),
     )
     frame.chart(
         figure,
@@ -301,12 +310,20 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
         "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
         f"hatched and {theme.DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. "
         "Click on one to see it below.",
-        said=" ".join(summary(found, domain)),
+        said=" ".join(summary(found, domain, rows)),
         on_points=take,
     )
 
 
-def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, leaf: int) -> None:
+def _table(
+    found: Where,
+    domain: Domain,
+    pairs: FoundPairs | None,
+    rows: str,
+    key: str,
+    leaf: int,
+    group: SavedGroup | None,
+) -> None:
     """Groups by share, largest first; a click opens one."""
     n_by_leaf = pairs.n_by_leaf if pairs else None
     table = kept("where_table", (key, n_by_leaf), lambda: tables.arrow(charts.group_table(found, domain, n_by_leaf)))
@@ -320,7 +337,7 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
         ),
         "Conditions": st.column_config.TextColumn(width=364),
         charts.SHARE: st.column_config.NumberColumn(
-            f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=156
+            f"Share of {_SHORT_ROWS[found.distribution] if group is None else 'the group'}", format="%.1f %%", width=156
         ),
         charts.INTERVAL: st.column_config.TextColumn(width=128),
         "Rows": st.column_config.NumberColumn(width=64),
@@ -338,10 +355,12 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
         column_config=columns,
     )
     with st.container(horizontal=True, vertical_alignment="center", key="where_note"):
-        st.caption(wording.markdown(method_note(found)))
+        st.caption(wording.markdown(method_note(found, rows)))
         exports.offer_csv(
             "Save the groups as CSV",
-            lambda: charts.groups_csv(found, domain, pairs.n_by_leaf if pairs else None),
+            lambda: charts.groups_csv(
+                found, domain, pairs.n_by_leaf if pairs else None, group.cohort.name if group else ""
+            ),
             f"evenhand-where-{found.distribution.value}",
             "where_csv",
         )
@@ -350,8 +369,8 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
 # --- one group ----------------------------------------------------------------------------------
 
 
-def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | None, leaf: int) -> None:
-    """The chosen group: its conditions in full, its share, its pairs."""
+def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | None, rows: str, leaf: int) -> None:
+    """The chosen group: its conditions in full, its share, its pairs; ``rows`` are those that its share is of."""
     node = found.nodes[leaf]
     rank = found.leaves.index(leaf) + 1
     st.header(f"Group {rank}", anchor=False)
@@ -362,7 +381,7 @@ def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | Non
         n_hits = wording.count(node.n_hits)
         n = wording.counted(node.n, "row")
         share = wording.share(node.share, *node.interval)
-        text = f"{share} of {ROWS[found.distribution]} in this group are discriminatory: {n_hits} of {n}."
+        text = f"{share} of {rows} are discriminatory: {n_hits} of {n}."
         st.markdown(wording.markdown(text[0].upper() + text[1:]))
     if pairs is not None:
         offer_pairs(review, domain, pairs, node, leaf)

@@ -881,6 +881,10 @@ def test_a_schema_file_takes_the_suggestion_as_it_is_printed(
     assert by_file["n_individuals"] == plain["n_individuals"]
     other = command.json("count", *couples[:4], "--protected", "status", "--schema", str(schema))
     assert other["links"] == [], "a link belongs to a protected attribute"
+    assert "left out" not in command.err
+    both = command.json("count", *couples[:4], "--protected", "sex,status", "--schema", str(schema))
+    assert both["links"] == []
+    assert "The link of 'status' with 'sex' is left out: 'status' is protected itself." in command.err
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
-from pages.shared.people.decisions import Decisions
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FORMULA = "=1+cmd|' /C calc'!A0"

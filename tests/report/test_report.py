@@ -172,6 +172,27 @@ def test_a_sheet_for_one_person_is_about_that_pair(tmp_path: Path) -> None:
         assert f"<td>{column.text(float(side[place]))}</td>" in page
 
 
+@pytest.mark.parametrize("favourable", [0, 1])
+def test_scores_of_people_are_for_the_favourable_outcome_as_on_pages(favourable: int, tmp_path: Path) -> None:
+    """The report printed the engine's score, of class 1, and did not say whose it is."""
+    store, review = assessed(tmp_path / "workspace", "census_income_planted")
+    run = next(run for run in store.runs(review.id) if run.config.technique == "data-scan")
+    classes = ["low", "high"]
+    fit = {**(review.fit or {}), "classes": classes, "favourable": favourable, "threshold": 0.5}
+    asked = replace(review, fit=fit)
+    page = html_of(store, asked, "adverse-outcome", person=(run.id, 3))
+    pair = store.pairs(run.id, 1, 2)
+    sides = zip((*pair.decision_first, *pair.decision_second), (*pair.score_first, *pair.score_second), strict=True)
+    for decision, score in sides:
+        of_favourable = score if favourable else 1 - score
+        assert f"{classes[decision]}, score {of_favourable:.3f} for {classes[favourable]}" in page
+    assert "as was set" not in page
+    assert review.scope is not None
+    moved = html_of(store, replace(asked, scope=replace(review.scope, threshold=0.55)))
+    assert "Decided is “high” where the score for it is above 0.55, as was set" in moved
+    assert "the model&#39;s file by itself decides at 0.5." in moved
+
+
 # --- New York's tables, by hand from the file ------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.wording import proved_shares
 
 CERTIFY_KEYS = (
     *("n_individuals", "certified", "falsified", "undecided", "estimate", "boxes", "trace", "tree_file"),
@@ -98,7 +99,9 @@ def certified_text(result: Mapping[str, Any]) -> str:
         whom = f"of {_counted(result['n_individuals'], 'individual', 'individuals')}"
     if result["weights"] == Weights.DATA:
         whom += ", each weighted by how often its values occur in the data"
-    shares = ", ".join(f"{name} {share_text(result[name])}" for name in ("certified", "falsified", "undecided"))
+    names = ("certified", "falsified", "undecided")
+    told = proved_shares(*(result[name] for name in names))
+    shares = ", ".join(f"{name} {text}" for name, text in zip(names, told, strict=True))
     end = _ENDS.get(result["stop_reason"], result["stop_reason"] or result["state"])
     text = (
         f"{shares} {whom}; {_counted(result['boxes'], 'box', 'boxes')} in {result['seconds']:.1f} s; {end}. Run "

@@ -141,7 +141,10 @@ def figures_text(result: Mapping[str, Any]) -> str:
     if not result["tables"]:
         return f"No groups were counted; {result['stop_reason'] or result['state']}. Run {result['run_id']}."
     whose = f"the column '{result['column']}'" if result["column"] else "the model"
-    lines = [f"{result['rows']:,} rows, by what {whose} decides. Impact ratios are against the most favoured group."]
+    lines = [
+        f"{result['rows']:,} row{'' if result['rows'] == 1 else 's'}, by what {whose} decides. "
+        "Impact ratios are against the most favoured group."
+    ]
     for table in result["tables"]:
         lines.append(f"{' and '.join(table['attributes'])}: {table['verdict']}")
         lines += [_group_line(group, has_unknown=table["n_unknown"] > 0) for group in table["groups"]]

@@ -235,7 +235,11 @@ def _spelled(told: dict[str, Any]) -> str:
 
 
 def _text(result: dict[str, Any]) -> str:
-    lines = [f"{result['rows']:,} rows, {result['columns']} columns; {result['rows_used']:,} rows can be used."]
+    rows, columns, used = (
+        f"{result[name]:,} {noun}{'' if result[name] == 1 else 's'}"
+        for name, noun in (("rows", "row"), ("columns", "column"), ("rows_used", "row"))
+    )
+    lines = [f"{rows}, {columns}; {used} can be used."]
     lines += [f"- {problem}" for problem in result["problems"]]
     if result["model"]:
         model = result["model"]
@@ -255,7 +259,7 @@ def _text(result: dict[str, Any]) -> str:
             f"rows have it otherwise, where {told['expected']:,.0f} would by chance)."
             for told in found
         ]
-        lines += [] if found else ["The data suggests no link."]
+        lines += [] if found else ["The data suggests no link with a protected attribute of two values."]
     if result["certifiable"]:
         lines.append(result["certifiable"])
     return "\n".join(lines)

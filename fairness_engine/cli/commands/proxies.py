@@ -98,7 +98,7 @@ def proxies_text(result: Mapping[str, Any]) -> str:
     if not result["proxies"]:
         return f"No attribute was done; {end}. Run {result['run_id']}."
     whose = f"the column '{result['column']}'" if result["source"] == Source.LABELS.value else "the model"
-    lines = [f"Proxies in {result['n_rows']:,} rows, by what {whose} decides."]
+    lines = [f"Proxies in {result['n_rows']:,} row{'' if result['n_rows'] == 1 else 's'}, by what {whose} decides."]
     for each in result["proxies"]:
         lines += _attribute_lines(each)
     if result["shap"] is not None:

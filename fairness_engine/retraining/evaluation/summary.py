@@ -108,7 +108,8 @@ def _reason(story: RunLog, rounds: list[Round], settings: RetrainSettings, is_st
         best = f"{in_points(lost)} on the rows that choose"
         if len(rounds) == 1:
             return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
-        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance}: the best lost {best}."
+        none = f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance}"
+        return f"{none}: the most accurate lost {best}."
     unwritten = [row.no_file for row in within if row.no_file]
     if unwritten:
         return f"{_models(len(unwritten)).capitalize()} would have been kept, but cannot become a file. {unwritten[-1]}"
@@ -284,8 +285,8 @@ def threshold_note(model: Model) -> str:
     if math.isclose(model.threshold, model.threshold_of_file):
         return ""
     return (
-        f"Everything is decided at a score of {model.threshold:g}, as was set. The file of the new model by itself "
-        f"decides at {model.threshold_of_file:g}: whoever uses it must be told."
+        f"Everything is decided at a score of {model.threshold:g}, as was set: above it for “{model.classes[1]}”. The "
+        f"file of the new model by itself decides at {model.threshold_of_file:g}: whoever uses it must be told."
     )
 
 

@@ -14,12 +14,13 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import Scores
+from fairness_engine.models.fit.decisions import Decisions, score_digits
 from pages.pairs import group_pairs
 from pages.shared import tables
 from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.people import group_link, group_rows
-from pages.shared.people.decisions import Decisions, decisions_of, score_digits
+from pages.shared.people.decisions import decisions_of
 from pages.shared.people.group_link import LinkedGroup
 from pages.shared.people.group_rows import GroupRows
 from pages.shared.review import kind

@@ -14,6 +14,7 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.groups.results import SubGroup, Themis
 from fairness_engine.groups.rule_sets.phrases import group_text, group_words_of_json
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.models.fit.decisions import has_threshold
 from fairness_engine.runs.kinds import RULES
 from pages.groups.figures import view as group_figures_view
 from pages.groups.rule_sets import card, cards, charts
@@ -30,7 +31,7 @@ from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import kit
-from pages.shared.people.decisions import decisions_of, has_threshold
+from pages.shared.people.decisions import decisions_of
 from pages.shared.review import kind
 from pages.shared.runs import figures, models, of_kind
 from pages.shared.runs import phrases as run_words

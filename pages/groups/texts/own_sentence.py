@@ -9,10 +9,10 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from fairness_engine.model_process.questions import TextScores
+from fairness_engine.models.fit import decisions
 from fairness_engine.runs.kinds import RULES
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.people import decisions
 from pages.shared.review.questions import Answer
 from pages.shared.texts import marks
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairness_engine.groups.identity_terms.terms import Terms
+    from fairness_engine.models.fit.decisions import Decisions
     from fairness_engine.store.records import RunRecord
-    from pages.shared.people.decisions import Decisions
 
 MAX_CHARACTERS = 2_000
 _N_NAMED = 6

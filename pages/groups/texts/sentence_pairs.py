@@ -13,11 +13,12 @@ import streamlit as st
 
 from fairness_engine.data.table import export_text
 from fairness_engine.groups.results import SentencePair, Sentences
+from fairness_engine.models.fit import decisions
+from fairness_engine.models.fit.decisions import Decisions
 from pages.groups.texts import own_sentence
 from pages.shared import exports
 from pages.shared.app import theme, wording
-from pages.shared.people import decisions
-from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.people.decisions import decisions_of
 from pages.shared.runs.results import results_of
 from pages.shared.texts import marks
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.models.fit.decisions import Decisions
 from pages.groups.rule_sets import phrases as rules_words
 from pages.groups.texts import own_sentence, sentence_pairs, term_chart
 from pages.shared.app import frame, theme, wording
-from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.results import results_of
 from pages.shared.texts import marks

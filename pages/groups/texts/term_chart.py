@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from fairness_engine.groups.rule_sets.result import RuleResult
+    from fairness_engine.models.fit.decisions import Decisions
     from fairness_engine.store.records import RunRecord
-    from pages.shared.people.decisions import Decisions
 
 _ALL = "All categories"
 CHANCE = "◇"

@@ -16,13 +16,14 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.thresholds import ThresholdCounts, ThresholdSettings
 from fairness_engine.groups.rule_sets.settings import Edges
 from fairness_engine.model_process.questions import CountThresholds
+from fairness_engine.models.fit.decisions import threshold_note
 from pages.groups.thresholds import charts, phrases
 from pages.shared import exports, tables
 from pages.shared.app import frame as layout
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.members import controls
-from pages.shared.people.decisions import decisions_of, favourable_name, threshold_note
+from pages.shared.people.decisions import decisions_of, favourable_name
 from pages.shared.review import changes, questions
 
 if TYPE_CHECKING:

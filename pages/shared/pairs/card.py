@@ -9,10 +9,10 @@ from html import escape
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.models.fit.decisions import Decisions, score_digits, score_text
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import theme
 from pages.shared.pairs.table import changing_columns
-from pages.shared.people.decisions import Decisions, score_digits, score_text
 
 _MAX_WORD = 26
 """Letters of a word that is not broken: "Staatsangehörigkeit" has 19."""

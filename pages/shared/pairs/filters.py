@@ -11,6 +11,7 @@ import streamlit as st
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.data.schema import Column, Schema
+from fairness_engine.models.fit.decisions import score_digits
 from fairness_engine.oracle.cohorts import range_rule, values_rule
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
@@ -20,7 +21,6 @@ from fairness_engine.telling.rules import Rule
 from pages.shared.app import wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.pairs.table import change_texts, differing
-from pages.shared.people.decisions import score_digits
 
 MAX_LOADED = 200_000
 """Pairs of a run that the page looks at; the CSV has all of them."""

@@ -7,10 +7,10 @@ import pandas as pd
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from pages.shared.people.case_ids import Index
-from pages.shared.people.decisions import Decisions
 
 ARROW = " → "
 MAX_SHOWN = 5000

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairness_engine.errors import InputError, SettingError
 from fairness_engine.measures.exact_count import can_count, n_rows_to_count
 from fairness_engine.oracle.budget import Budget
@@ -20,6 +22,7 @@ from fairness_engine.store.environment import cluster_address, max_at_work
 from fairness_engine.store.records import Review
 from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import wording
+from pages.shared.app.kept import kept
 from pages.shared.review import dataset
 
 STRATEGY = "strategy"
@@ -233,10 +236,17 @@ def estimate_seconds(domain: Domain, rows_per_second: float | None) -> float | N
 
 
 def whole_data(review: Review, searches: Sequence[PlannedRun]) -> Budget | None:
-    """What testing every person of the data takes, where a scan of the data is all that is planned."""
+    """What testing every person of the data within the scope takes, where a scan of the data is all that is planned."""
     if review.schema is None or review.scope is None or [search.technique for search in searches] != [DATA_SCAN]:
         return None
-    return scan_budget(len(dataset.dataset_of(review).rows), Domain(review.schema, review.scope))
+    domain = Domain(review.schema, review.scope)
+    rows = dataset.dataset_of(review).rows
+    n_inside = kept(
+        "people_inside",
+        (review.data_id, review.schema, review.scope),
+        lambda: int(np.count_nonzero(domain.contains(rows))),
+    )
+    return scan_budget(n_inside, domain)
 
 
 def proof_text(max_seconds: float) -> str:

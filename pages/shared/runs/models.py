@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.data.links.spelling import link_text
+from fairness_engine.models.fit.decisions import Decisions
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
+from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import phrases
 from pages.shared.runs.kinds import view_of
 
@@ -35,8 +37,13 @@ _MOST_VALUES = 4
 # --- what a run is of ---------------------------------------------------------------------------
 
 
-def scope_text(config: RunConfig) -> str:
-    """A run's scope in a few words, not escaped: ``sex, age (5 values); threshold 0.4; fixed: job``."""
+def scope_text(config: RunConfig, names: Decisions | None = None) -> str:
+    """A run's scope in a few words, not escaped: ``sex, age (5 values); threshold 0.4; fixed: job``.
+
+    Args:
+        config: of the run.
+        names: of its model's classes, where scores stand beside the threshold.
+    """
     schema = config.schema
     scope = config.scope
     is_of_values = not view_of(config).has_own_attributes
@@ -45,7 +52,7 @@ def scope_text(config: RunConfig) -> str:
         parts.append(f"without {wording.counted(len(scope.excluded), 'combination')}")
     parts += [link_text(link, schema) for link in scope.links]
     if scope.threshold is not None:
-        parts.append(f"threshold {scope.threshold:g}")
+        parts.append(f"threshold {(names or Decisions(())).cut(scope.threshold)}")
     if scope.score_gap:
         parts.append(f"score gap {scope.score_gap:g}")
     if scope.fixed:
@@ -175,7 +182,9 @@ def say_scope(run: RunRecord, review: Review | None = None) -> None:
         run: one of the result.
         review: the open one, where the heading does not say yet what of the run is not the review's.
     """
-    text = f":material/filter_center_focus: Scope: {wording.markdown(scope_text(run.config))}"
+    held = session.current_review()
+    names = decisions_of(held) if held is not None and held.model_id == run.config.model_id else None
+    text = f":material/filter_center_focus: Scope: {wording.markdown(scope_text(run.config, names))}"
     standing = standing_html(review, run)
     if standing:
         st.markdown(f":gray[:small[{text}]]{standing}", width="content")  # in a caption a badge is too pale to read

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import ModelInput
+from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.environment import unsafe_formats_allowed
 from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
@@ -56,6 +57,7 @@ def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     assert "Gives the same answer to the same row" in text
     assert "true gradient by the columns" in text
     assert "protections on" in " ".join(expander.label for expander in app.expander)
+    assert "threshold of the model's own file" not in text
     table = next(each.value for each in app.dataframe if "Made of" in each.value)
     assert table["Input"].tolist()[0] == "1. checking_account"
     assert review.schema is not None
@@ -68,6 +70,8 @@ def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     assert fit is not None
     assert fit["uses_protected"] == {"age": True, "sex": True}
     assert ("tensorflow" in sys.modules) is was_there, "the app's process never imports it"
+    store.save_review(replace(store.review(review.id), scope=Scope(("sex",), threshold=0.7)))
+    assert "above 0.7, on the score for it" in said.text_of(open_app(MODEL, review=review.id))
 
 
 @pytest.mark.parametrize(

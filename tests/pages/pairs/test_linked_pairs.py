@@ -6,12 +6,12 @@ import numpy as np
 
 from fairness_engine.data.links.reading import parse_link
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from pages.pairs import edit
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at, person_sentence
 from pages.shared.pairs.table import change_texts, pair_frame
-from pages.shared.people.decisions import Decisions
 
 
 def category(name: str, *labels: str) -> Column:

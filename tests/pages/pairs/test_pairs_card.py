@@ -9,13 +9,14 @@ import pair_cases
 import pytest
 
 from fairness_engine.data.schema import Column, Kind
+from fairness_engine.models.fit.decisions import Decisions, score_digits, score_text
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.store.store import RunStore
 from pages.pairs.edit import BOTH, Target, apply_edits, target_name, targets
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.shared.app import wording
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
-from pages.shared.people.decisions import Decisions, decisions_of, score_digits, score_text
+from pages.shared.people.decisions import decisions_of
 
 
 def couple(index: int = 0, domain: Domain | None = None, names: Decisions = pair_cases.NAMES) -> Couple:

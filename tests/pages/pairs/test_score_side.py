@@ -11,6 +11,7 @@ import pytest
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.explanation.shap_values import PairValues
 from fairness_engine.groups.results import SentencePair
+from fairness_engine.models.fit.decisions import Decisions, decisions_under, threshold_note
 from fairness_engine.models.model import Output
 from fairness_engine.oracle.domain import Domain, Scope
 from pages.certification import box_card
@@ -19,7 +20,6 @@ from pages.model import view
 from pages.pairs import shap
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
-from pages.shared.people.decisions import Decisions, decisions_under, threshold_note
 
 JA_FIRST = Decisions(("ja", "nein"), favourable=0)
 """The favourable outcome is class 0: the engine's scores are for "nein"."""

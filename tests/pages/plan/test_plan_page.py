@@ -12,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 import run_cases
 from fairness_engine.cluster.counts import HERE
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.table import read_table
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
@@ -205,6 +207,13 @@ def test_a_scan_of_the_data_is_given_all_it_needs_unless_less_is_chosen(open_app
     app.button_group(key="scan_effort").set_value("Quick").run()
     app.button(key="start").click().run()
     assert store.runs(review.id)[0].config.budget == Budget(50_000, 60)
+    narrow = replace(review.scope, limits={"age": (18.0, 35.0)})
+    store.save_review(replace(store.review(review.id), scope=narrow))
+    choose(open_app(PLAN, review=review.id), "data-scan").button(key="start").click().run()
+    rows = make_dataset(read_table(store.file(review.data_id or "").path), review.schema).rows
+    n_young = int((rows[:, review.schema.index("age")] <= 35).sum())
+    assert 0 < n_young < 5000
+    assert store.runs(review.id)[0].config.budget == Budget(n_young * domain.n_variants), "of those within the scope"
 
 
 def test_a_budget_without_any_limit_is_refused_in_one_sentence(open_app: OpenApp, store: RunStore) -> None:

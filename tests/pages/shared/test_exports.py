@@ -23,6 +23,7 @@ import run_cases
 from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.table import read_table
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs.writers.pairs_csv import write_pairs_csv
 from fairness_engine.store.records import Review, RunRecord
@@ -34,7 +35,6 @@ from pages.shared import exports
 from pages.shared.app import session
 from pages.shared.pairs.card import Couple, couple_html, person_at
 from pages.shared.people import case_ids, group_rows
-from pages.shared.people.decisions import Decisions
 from run_cases import Finished
 
 PAIRS = "pages/pairs/page.py"

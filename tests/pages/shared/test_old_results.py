@@ -11,6 +11,7 @@ from said import OpenApp
 
 import certify_cases
 from fairness_engine.data.schema import Kind
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.records import Review, RunState
 from fairness_engine.store.run_config import RunConfig
@@ -145,6 +146,14 @@ def test_pairs_opens_on_a_search_with_pairs_rather_than_on_a_certification(open_
 
 
 # --- the words ----------------------------------------------------------------------------------
+
+
+def test_a_threshold_beside_scores_names_the_outcome_whose_score_it_cuts(store: RunStore) -> None:
+    """Headings said "threshold 0.55" above scores of the other outcome, which it does not cut."""
+    config = config_of(review_of(store), "random", scope=Scope(("sex",), threshold=0.55))
+    names = Decisions(("ja", "nein"), favourable=0)
+    assert models.scope_text(config, names) == "sex; threshold 0.55 on the score for “nein”"
+    assert models.scope_text(config, replace(names, favourable=1)) == "sex; threshold 0.55"
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,7 @@ def test_where_looks_among_the_group_and_saves_what_it_finds(
     app = open_app("pages/where/page.py", review=finished.review.id)
     n_all = groups_of(app)
     app.selectbox(key="cohort_choice_where").select(young.id).run()
+    assert f"rows of the data in the group “{young.name}”" in said.text_of(app), "what is true of them alone"
     assert said.errors_of(app) == []
     assert groups_of(app) != n_all
     if "cohort_add_where" in [each.key for each in app.button]:

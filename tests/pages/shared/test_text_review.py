@@ -22,6 +22,7 @@ from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.groups.results import SentencePair
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, ScoredRuleSets
+from fairness_engine.models.fit.decisions import Decisions
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
@@ -30,7 +31,6 @@ from fairness_engine.store.store import RunStore
 from pages.groups.rule_sets import phrases
 from pages.groups.texts import form, own_sentence, sentence_pairs, sentences, term_chart
 from pages.shared.app import theme
-from pages.shared.people.decisions import Decisions
 from pages.shared.review import kind, model_fit
 from pages.shared.texts import counts as text_data
 from pages.shared.texts import marks as text_marks

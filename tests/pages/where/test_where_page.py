@@ -27,6 +27,7 @@ from pages.where import charts, view
 from run_cases import Finished
 
 WHERE = "pages/where/page.py"
+ROWS = view.rows_in_words(Distribution.DATA)
 JOBS = 2
 AGE = 3
 WEALTH = 4
@@ -57,7 +58,7 @@ def nobody(n_learnt_hits: int = 0) -> Where:
 
 
 def test_the_summary_names_what_every_share_is_of() -> None:
-    first, second = view.summary(groups(), pair_cases.domain())
+    first, second = view.summary(groups(), pair_cases.domain(), ROWS)
     assert first == (
         "▲ For 22 % (17-27) of rows of the data the decision changes when nothing but sex and race changes."
     )
@@ -73,39 +74,40 @@ def test_groups_that_differ_by_chance_are_not_called_worse() -> None:
     second = Condition(AGE, 46, 90)
     found = replace(groups(), nodes=(whole, node(0, (first,), (150, 35)), node(0, (second,), (150, 31))))
     assert found.flagged == []
-    assert "No group lies clearly above that." in view.summary(found, pair_cases.domain())[1]
+    assert "No group lies clearly above that." in view.summary(found, pair_cases.domain(), ROWS)[1]
 
 
 def test_none_found_says_what_may_still_be() -> None:
-    (text,) = view.summary(nobody(), pair_cases.domain())
+    (text,) = view.summary(nobody(), pair_cases.domain(), ROWS)
     assert text == (
         "None found among 600 rows tested (rows of the data): for nobody the decision changes when nothing but sex "
         "and race changes. At 95 % confidence the share is below 0.61 %."
     )
-    (few,) = view.summary(nobody(2), pair_cases.domain())
+    (few,) = view.summary(nobody(2), pair_cases.domain(), ROWS)
     assert few == "Too few to say where: 2 of 600 rows of the data tested are discriminatory."
 
 
 def test_with_a_score_gap_it_is_the_score_that_moves() -> None:
     domain = Domain(pair_cases.schema(), Scope(("sex",), score_gap=0.1))
-    assert "of rows of the data the score moves by more than 0.1 when" in view.summary(groups(), domain)[0]
+    assert "of rows of the data the score moves by more than 0.1 when" in view.summary(groups(), domain, ROWS)[0]
     assert (
-        "for nobody the score moves by more than 0.1 when nothing but sex changes" in view.summary(nobody(), domain)[0]
+        "for nobody the score moves by more than 0.1 when nothing but sex changes"
+        in view.summary(nobody(), domain, ROWS)[0]
     )
 
 
 def test_a_share_that_is_the_same_everywhere_is_said_so() -> None:
     root = node(-1, (), (300, 66))
-    texts = view.summary(replace(groups(), nodes=(root,)), pair_cases.domain())
+    texts = view.summary(replace(groups(), nodes=(root,)), pair_cases.domain(), ROWS)
     assert texts[1].startswith("No condition on the other attributes tells for whom")
 
 
 def test_the_note_says_how_and_what_there_was_no_time_for() -> None:
-    note = view.method_note(groups())
+    note = view.method_note(groups(), ROWS)
     assert "learnt on 300 rows; all figures are of 300 others (rows of the data)" in note
     assert "right about 78 % of them, one answer for everybody about 78 %" in note
     assert "There was time" not in note
-    assert "There was time for 600 of 40\u202f000 rows." in view.method_note(replace(groups(), n_wanted=40_000))
+    assert "There was time for 600 of 40\u202f000 rows." in view.method_note(replace(groups(), n_wanted=40_000), ROWS)
 
 
 def test_the_table_is_ranked_and_its_parts_make_the_whole() -> None:

@@ -54,12 +54,15 @@ class Action:
         run_id: of its run.
         number: of a pair or a rule set in the run, from 1; 0 for none.
         text: of the link.
+        attributes, source: of the table of group figures, and whose decisions it counts.
     """
 
     place: Place
     run_id: str
     text: str
     number: int = 0
+    attributes: tuple[str, ...] = ()
+    source: str = ""
 
 
 class Subject(StrEnum):

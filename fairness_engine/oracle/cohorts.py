@@ -99,6 +99,29 @@ def rules_of_limits(schema: Schema, limits: Mapping[str, tuple[float, float]]) -
     return found
 
 
+def joined(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
+    """The rules of those who obey both, one a column, as each of both is.
+
+    Two whom nobody obeys together make a rule that nobody obeys, or one without values, which ``check_rules`` refuses.
+    """
+    found = {rule["column"]: rule for rule in rules}
+    for other in others:
+        own = found.get(other["column"])
+        found[other["column"]] = other if own is None else _both(own, other)
+    return list(found.values())
+
+
+def _both(one: Rule, other: Rule) -> Rule:
+    """A rule on the column of two."""
+    if "values" in one:
+        return {"column": one["column"], "values": [value for value in one["values"] if value in other["values"]]}
+    high = min(one["high"], other["high"])
+    rule: Rule = {"column": one["column"], "low": max(one["low"], other["low"]), "high": high}
+    if any(each["high"] == high and not each.get("includes_high", True) for each in (one, other)):
+        rule["includes_high"] = False
+    return rule
+
+
 # --- as limits of a scope -----------------------------------------------------------------------
 
 

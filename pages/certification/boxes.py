@@ -32,7 +32,7 @@ _MIN_ROW_PIXELS = 84
 _MAX_ROW_PIXELS = 158
 _LINE_PIXELS = 20
 """Rows above 64 pixels have texts that go on in further lines."""
-_LETTERS_A_LINE = 28
+_LETTERS_A_LINE = 26
 """So many fit into a line of the boxes' column."""
 _ASKED = {"undecided": "Undecided", "falsified": "Falsified", "certified": "Certified"}
 
@@ -149,9 +149,9 @@ def _columns() -> dict[str, Any]:
         MARKS: st.column_config.TextColumn(
             "", width=36, help="✓ certified, ▲ falsified, ? undecided; largest part first"
         ),
-        BOX: st.column_config.TextColumn(width=268, help=wording.explain("box")),
+        BOX: st.column_config.TextColumn(width=252, help=wording.explain("box")),
         **{
-            f"{word}, %": number("Share, %", format="%.2g", width=70, help=f"{word}, of all individuals.")
+            f"{word}, %": number("Share, %", format="%.2g", width=86, help=f"{word}, of all individuals.")
             for word in _ASKED.values()
         },
         PEOPLE: number(width=56, help="Rows of the data in the box."),

@@ -82,11 +82,12 @@ def draw(review: Review, card: Finding, number: int, decision: Decision | None, 
 
 def _link(review: Review, card: Finding) -> None:
     action = card.action
-    query = {"review": review.id, "run": action.run_id}
+    query: dict[str, str | list[str]] = {"review": review.id, "run": action.run_id}
     if action.place is Place.PAIRS and action.number:
         query["pair"] = str(action.number)
     if action.place is Place.GROUPS:
         query |= {"rule": str(action.number)}
     if action.place is Place.FIGURES:
-        query |= {rule_runs.VIEW: rule_runs.FIGURES}
+        query |= {rule_runs.VIEW: rule_runs.FIGURES, rule_runs.BY: list(action.attributes)}
+        query |= {rule_runs.SOURCE: action.source}
     st.page_link(_PAGES[action.place].path, label=action.text, query_params=query, icon=":material/arrow_forward:")

@@ -109,4 +109,4 @@ if controls.button(
     session.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
     session.go_to(navigation.GROUPS if domain is None else navigation.PLAN)
 if saved and not is_saved:
-    st.caption("Not saved yet: runs use the scope saved before.")
+    st.caption("Not saved yet: runs use the scope saved before, and what is changed here is gone when you leave.")

@@ -15,6 +15,7 @@ from fairness_engine.explanation.where_tree import condition_rule, sentence
 from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
+from fairness_engine.oracle.cohorts import joined
 from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs.kinds import SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
@@ -149,7 +150,8 @@ def draw(review: Review) -> None:
     _table(found, domain, pairs, rows, key, leaf, group)
     if distribution is Distribution.DATA and group is None:
         _say_of_scan(review)
-    _group(review, found, domain, pairs, f"{rows} in this group" if group is None else f"{rows} and in this one", leaf)
+    rows_here = f"{rows} in this group" if group is None else f"{rows} and in this one"
+    _group(review, found, domain, pairs, rows_here, leaf, group)
 
 
 def _controls() -> tuple[Distribution, int]:
@@ -369,7 +371,15 @@ def _table(
 # --- one group ----------------------------------------------------------------------------------
 
 
-def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | None, rows: str, leaf: int) -> None:
+def _group(
+    review: Review,
+    found: Where,
+    domain: Domain,
+    pairs: FoundPairs | None,
+    rows: str,
+    leaf: int,
+    group: SavedGroup | None,
+) -> None:
     """The chosen group: its conditions in full, its share, its pairs; ``rows`` are those that its share is of."""
     node = found.nodes[leaf]
     rank = found.leaves.index(leaf) + 1
@@ -386,6 +396,7 @@ def _group(review: Review, found: Where, domain: Domain, pairs: FoundPairs | Non
     if pairs is not None:
         offer_pairs(review, domain, pairs, node, leaf)
     rules = [condition_rule(condition, domain) for condition in node.conditions]
+    rules = joined(rules, group.rules if group else ())
     cohorts.offer_save(review, rules, "a group of Where", "where")
     _examples(review, found, leaf)
 

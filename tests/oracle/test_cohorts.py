@@ -11,7 +11,7 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.data.links.link import Link
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SchemaError, SettingError
-from fairness_engine.oracle.cohorts import check_rules, members, narrowed, rules_of_limits
+from fairness_engine.oracle.cohorts import check_rules, joined, members, narrowed, rules_of_limits
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.telling.rules import Rule
 
@@ -67,6 +67,26 @@ def test_every_row_is_held_against_every_rule(seed: int) -> None:
         assert 0 < found.sum() < len(rows)
     some = [RULES[i] for i in sorted(rng.choice(len(RULES), 3, replace=False))]
     assert members(SCHEMA, some, rows).tolist() == [all(obeys(rule, row) for rule in some) for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rules_that_are_joined_are_of_those_who_obey_both(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = drawn(400, seed)
+    one, other = (
+        list({rule["column"]: rule for rule in rng.permutation(np.array(RULES))[: rng.integers(0, 5)]}.values())
+        for _ in range(2)
+    )
+    wider: list[Rule] = [
+        {"column": "job", "values": ["judge", "nurse"]},
+        {"column": "age", "low": 30, "high": 90},
+        {"column": "wealth", "low": -1.0, "high": 0.25, "includes_high": bool(seed % 2)},
+    ]
+    for more in (other, wider):
+        both = joined(one, more)
+        assert len({rule["column"] for rule in both}) == len(both)
+        expected = members(SCHEMA, one, rows) & members(SCHEMA, more, rows)
+        assert members(SCHEMA, both, rows).tolist() == expected.tolist()
 
 
 def test_everybody_obeys_no_rule_and_no_row_is_no_member() -> None:

@@ -23,6 +23,7 @@ from pages.shared.app.kept import kept
 from pages.shared.people import cohorts
 from pages.shared.people.decisions import favourable_name
 from pages.shared.review import kind, questions
+from pages.shared.runs import rule_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,13 +102,19 @@ def _controls(review: Review, schema: Schema) -> FigureSettings | None:
     protected = [name for name in (review.scope.protected if review.scope else ()) if name in names]
     with layout.wrapping("figures_controls"):
         places = st.columns([4, 3, 3], vertical_alignment="bottom")
+    key = f"figures_attributes_{review.id}"
+    asked = st.query_params.get_all(rule_runs.BY)
+    if asked:  # once: what is chosen afterwards stands
+        st.session_state[key] = [name for name in names if name in asked][:_MAX_CHOSEN]
+        del st.query_params[rule_runs.BY]
+        _take_source(review)
     with places[0]:
         chosen: list[str] = st.multiselect(
             "Attributes",
             names,
-            default=protected[:_MAX_CHOSEN],
+            default=None if key in st.session_state else protected[:_MAX_CHOSEN],
             max_selections=_MAX_CHOSEN,
-            key=f"figures_attributes_{review.id}",
+            key=key,
             persist_state="session",
             help="Protected ones at first; any column can be looked at. Several are looked at one by one and, up to "
             "three, together. All intervals hold at once, so each grows a little with every attribute added.",
@@ -125,6 +132,18 @@ def _controls(review: Review, schema: Schema) -> FigureSettings | None:
     return FigureSettings(tuple(sets), source, column, bins, edges)
 
 
+def _source_key(review: Review) -> str:
+    return f"figures_source_{review.id}"
+
+
+def _take_source(review: Review) -> None:
+    """Whose decisions a link asks for."""
+    source = st.query_params.get(rule_runs.SOURCE)
+    if source in set(Source):
+        st.session_state[_source_key(review)] = Source(source)
+        del st.query_params[rule_runs.SOURCE]
+
+
 def _source_field(review: Review, schema: Schema) -> Source:
     """Whose decisions are counted; asked only where there are two."""
     if kind.is_without_model(review):
@@ -134,10 +153,10 @@ def _source_field(review: Review, schema: Schema) -> Source:
     chosen = st.segmented_control(
         "Who decides",
         list(_DECIDES),
-        default=Source.MODEL,
+        default=None if _source_key(review) in st.session_state else Source.MODEL,
         required=True,
         format_func=_DECIDES.__getitem__,
-        key=f"figures_source_{review.id}",
+        key=_source_key(review),
         persist_state="session",
         help="The label shows how groups differ in the data that the model learnt from.",
     )

@@ -249,6 +249,19 @@ def test_a_model_is_compared_by_its_attributes_and_together(open_app: OpenApp, s
     assert [info.value for info in app.info] == ["Choose an attribute: the figures compare its groups."]
 
 
+def test_a_link_to_figures_opens_the_table_that_it_is_about(open_app: OpenApp, store: RunStore) -> None:
+    """A finding of one attribute by the label opened the model's table of all three."""
+    review = group_cases.review_of(store)
+    app = open_app(GROUPS, review=review.id, view="Group figures", by="job", decides="labels")
+    assert said.errors_of(app) == []
+    assert len(verdicts_of(app)) == 1
+    assert not app.warning
+    assert f"as column “{review.schema.label}” has it" in said.text_of(app)
+    app.multiselect(key=f"figures_attributes_{review.id}").set_value(["sex", "job"]).run()
+    assert len(verdicts_of(app)) == 3, "what is chosen afterwards stands"
+    assert open_app(GROUPS, review=review.id, view="Group figures", by="nobody").info, "a name that there is none of"
+
+
 def test_the_label_can_be_looked_at_beside_a_model(open_app: OpenApp, store: RunStore) -> None:
     review = group_cases.review_of(store)
     app = open_app(GROUPS, review=review.id, view="Group figures")

@@ -320,7 +320,9 @@ def test_where_looks_among_the_group_and_saves_what_it_finds(
         found = store.cohorts(finished.review.id)[-1]
         assert found.source == "a group of Where"
         dataset = dataset_of(store, finished.review)
-        assert members(dataset.schema, found.rules, dataset.rows).any()
+        inside = members(dataset.schema, found.rules, dataset.rows)
+        assert inside.any()
+        assert not (inside & ~members(dataset.schema, [YOUNG], dataset.rows)).any(), "of the group that was looked at"
 
 
 def groups_of(app: AppTest) -> list[str]:

@@ -267,7 +267,7 @@ def test_a_certification_in_words() -> None:
     result = {
         **{
             "certified": 0.83,
-            "falsified": 0.12,
+            "falsified": 0.118,
             "undecided": 0.052,
             "n_individuals": 290_000_000,
             "weights": "uniform",
@@ -283,8 +283,12 @@ def test_a_certification_in_words() -> None:
         **{"is_by_construction": False, "n_found": 0, "method": ""},
     }
     assert certified_text(result) == (
-        "Certified 83 %, falsified 12 %, undecided 5.2 % of 290,000,000 individuals; 12,345 boxes in 60.0 s; time "
+        "Certified 83.0 %, falsified 11.8 %, undecided 5.2 % of 290,000,000 individuals; 12,345 boxes in 60.0 s; time "
         "budget spent. Run 3f2a.\nundecided: estimated 31 % unfair (95 % interval 29 % to 33 %)."
+    )
+    halves = {"certified": 0.545, "falsified": 0.455, "undecided": 0.0}
+    assert certified_text({**result, **halves}).startswith("Certified 54.5 %, falsified 45.5 %, undecided 0 % of"), (
+        "both were rounded up, to 101 %"
     )
     unknown = certified_text(
         {**result, "estimate": {**estimate, "unfair_share_of_undecided": None}, "n_individuals": None}

@@ -458,8 +458,8 @@ class Schema:
             content = json.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise SchemaError(
-                f"The schema file {cut(path.name)} cannot be read: {error.strerror}. It must be a file of JSON: check the "
-                "path."
+                f"The schema file {cut(path.name)} cannot be read: {error.strerror}. It must be a file of JSON: "
+                "check the path."
             ) from None
         except ValueError as error:
             raise SchemaError(f"The schema file {cut(path.name)} must be JSON in UTF-8: {error}.") from None

@@ -15,9 +15,9 @@ from pages.shared.members import controls
 from pages.shared.review import dataset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from fairness_engine.data.schema import Schema
+    from fairness_engine.data.schema import Column, Schema
     from fairness_engine.data.table import Table
     from fairness_engine.store.records import Review
 
@@ -46,39 +46,49 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     listed = [*coded, *(column for column in columns.categorical(schema) if column.name not in with_codes)]
     if not listed:
         return
-    with st.expander("Categories: what people read, and which belong to a column", key="labels_of_codes"):
-        names = [column.name for column in listed]
-        name = st.selectbox("Column", names, key="label_column")
-        turn = st.session_state.get("columns_turn", 0)
-        edited = tables.edit(
-            columns.category_table(table, listed[names.index(name)]),
-            disabled=controls.off() or ["Code", "Rows"],
-            column_config={
-                "Used": st.column_config.CheckboxColumn(
-                    help="Without the tick it is no category: its rows are left out, and no search tries it.", width=70
-                ),
-                "Code": st.column_config.TextColumn("In the file"),
-            },
-            key=f"labels_{review.id}_{name}_{turn}",
-        )
-        with st.form("new_category", border=False, clear_on_submit=True):
-            left, right = st.columns([3, 1], vertical_alignment="bottom")
-            added = left.text_input("A category that this data does not hold", key="new_category_text")
-            with right:
-                is_added = controls.submit("Add the category")
-        try:
-            changed = columns.with_categories(schema, name, edited)
-            if is_added:
-                changed = add_category(changed, name, added)
-            if changed != schema:
-                dataset.change_schema(review, changed)
-        except EvenhandError as error:
-            frame.say(error)
-            st.caption("Not saved. Correct it above, or set it back.")
-            return
+    place = st.expander(
+        "Categories: what people read, and which belong to a column", key="labels_fold", on_change="rerun"
+    )
+    if place.open:
+        with place:
+            _draw_open(review, table, listed, redraw)
+
+
+def _draw_open(review: Review, table: Table, listed: Sequence[Column], redraw: Callable[[], None]) -> None:
+    schema = review.schema
+    assert schema is not None, "as in draw"
+    names = [column.name for column in listed]
+    name = st.selectbox("Column", names, key="label_column")
+    turn = st.session_state.get("columns_turn", 0)
+    edited = tables.edit(
+        columns.category_table(table, listed[names.index(name)]),
+        disabled=controls.off() or ["Code", "Rows"],
+        column_config={
+            "Used": st.column_config.CheckboxColumn(
+                help="Without the tick it is no category: its rows are left out, and no search tries it.", width=70
+            ),
+            "Code": st.column_config.TextColumn("In the file"),
+        },
+        key=f"labels_{review.id}_{name}_{turn}",
+    )
+    with st.form("new_category", border=False, clear_on_submit=True):
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        added = left.text_input("A category that this data does not hold", key="new_category_text")
+        with right:
+            is_added = controls.submit("Add the category")
+    try:
+        changed = columns.with_categories(schema, name, edited)
+        if is_added:
+            changed = add_category(changed, name, added)
         if changed != schema:
-            redraw()
-            st.rerun()
+            dataset.change_schema(review, changed)
+    except EvenhandError as error:
+        frame.say(error)
+        st.caption("Not saved. Correct it above, or set it back.")
+        return
+    if changed != schema:
+        redraw()
+        st.rerun()
 
 
 def say_left_out(schema: Schema, reasons: dict[str, str]) -> None:

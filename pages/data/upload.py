@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -290,6 +291,6 @@ def _preview(table: Table, dataset: Dataset) -> pd.DataFrame:
 def offer_schema(review: Review) -> None:
     """The schema file to download."""
     assert review.schema is not None, "the page offers it after the upload"
-    name = session.store().file(review.data_id or "").name.rsplit(".", 1)[0]
-    content = data_files.schema_file(review.schema)
-    exports.offer_file("Download schema file", content, f"{name}.schema.json", "schema_download")
+    file = kept("data_file", review.data_id, lambda: session.store().file(review.data_id or ""))
+    name = f"{file.name.rsplit('.', 1)[0]}.schema.json"
+    exports.offer_file("Download schema file", partial(data_files.schema_file, review.schema), name, "schema_download")

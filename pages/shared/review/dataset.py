@@ -189,9 +189,9 @@ def read_schema(content: bytes, name: str) -> Schema:
         ) from None
 
 
-def schema_file(schema: Schema) -> str:
+def schema_file(schema: Schema) -> bytes:
     """The content of a schema file to download."""
-    return json.dumps(schema.to_json(), indent=1, ensure_ascii=False) + "\n"
+    return f"{json.dumps(schema.to_json(), indent=1, ensure_ascii=False)}\n".encode()
 
 
 # --- remedies -----------------------------------------------------------------------------------

@@ -95,4 +95,4 @@ def keep_terms(review: Review, content: bytes, name: str) -> None:
 def _offer(terms: ReviewTerms) -> None:
     from fairness_engine.groups.identity_terms.terms import terms_json
 
-    exports.offer_file("Download the terms", terms_json(terms.terms), "identity-terms.json", "terms_download")
+    exports.offer_file("Download the terms", terms_json(terms.terms).encode(), "identity-terms.json", "terms_download")

@@ -281,7 +281,7 @@ def test_other_spellings_are_marked_in_every_column(open_app: OpenApp, store: Ru
 
 
 def test_a_category_is_added_to_a_column(open_app: OpenApp, store: RunStore, review: Review) -> None:
-    app = upload(open_app(DATA, review=review.id), CSV)
+    app = said.unfold(upload(open_app(DATA, review=review.id), CSV), "labels")
     app.selectbox(key="label_column").set_value("sex").run()
     app.text_input(key="new_category_text").set_value("Diverse")
     next(button for button in app.button if button.label == "Add the category").click().run()
@@ -337,7 +337,7 @@ def test_the_downloaded_schema_is_a_schema_file(store: RunStore, review: Review,
     upload(open_app(DATA, review=review.id), CSV)
     schema = store.review(review.id).schema
     assert schema is not None
-    assert read_schema(schema_file(schema).encode(), "s.json") == schema
+    assert read_schema(schema_file(schema), "s.json") == schema
     assert Schema.from_json(json.loads(schema_file(schema))) == schema
 
 

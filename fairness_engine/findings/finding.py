@@ -45,6 +45,10 @@ class Place(StrEnum):
     RETRAIN = "retrain"
 
 
+OF_ANOTHER_SCOPE = "Of another scope"
+"""How a sentence begins that is of another scope than the review's."""
+
+
 @dataclass(frozen=True)
 class Action:
     """What shows the evidence.

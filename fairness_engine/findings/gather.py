@@ -10,6 +10,7 @@ from fairness_engine.findings import evidence, groups, people, proxies, shares
 from fairness_engine.findings.evidence import Sorted, sort_runs
 from fairness_engine.findings.finding import (
     MAX_CARDS,
+    OF_ANOTHER_SCOPE,
     Action,
     Evidence,
     Figure,
@@ -53,7 +54,7 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     for part in _by_scope(review, known):
         more, more_tried = _read(store, review, part, ignored)
         if part.current and not _is_asked(review, part.current[0].run.config):
-            whose = f"Of another scope ({part.current[0].protected})"
+            whose = f"{OF_ANOTHER_SCOPE} ({part.current[0].protected})"
             keys = {card.key for card in cards}
             more = [_of_others(card, whose, keys) for card in more]
             more_tried = [_tried_of(one, whose) for one in more_tried]

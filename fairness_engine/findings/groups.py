@@ -184,6 +184,7 @@ def figure_cards(runs: list[Evidence], favourable: str, ignored: frozenset[str])
         claims = [table for table in flagged if _source(one) is Source.LABELS or not set(table.attributes) <= ignored]
         for table in sorted(claims, key=lambda table: len(table.attributes))[:MAX_FIGURE_CARDS]:
             cards.setdefault((table.attributes, _source(one)), _figure_card(one, table, favourable))
+        tried += _unsettled(one, figures.read().n_rows, claims)
         rest = [table for table in figures.read().tables if table not in claims]
         if not claims or len(rest) < len(figures.read().tables):
             tried += _unflagged(one, figures.read().n_rows, rest, [table for table in flagged if table not in claims])
@@ -254,23 +255,51 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
     )
 
 
+def _unsettled(one: Evidence, n_rows: int, claims: list[GroupTable]) -> list[Tried]:
+    """Groups beside those that are told, whose ratio lies below four fifths, too, and not for certain."""
+    below = _below(claims)
+    if not below:
+        return []
+    return [
+        Tried(
+            "Group figures that are not settled",
+            f"Groups by {_names_of(claims)}, {counted(n_rows, 'row')}, beside those that the findings tell of.",
+            f"Below four fifths, with intervals that reach above them: {listed(below, most=6)}.",
+            "Whether they lie below: more rows would settle it.",
+            (one.run.id,),
+            Level.ESTIMATED,
+        )
+    ]
+
+
+def _names_of(tables: list[GroupTable]) -> str:
+    return listed([" and ".join(table.attributes) for table in tables])
+
+
+def _below(tables: list[GroupTable]) -> list[str]:
+    """Groups whose impact ratio lies below four fifths, and not for certain."""
+    return [
+        f"{group_name(table, group)} ({impact.value:.2f})"
+        for table in tables
+        for group in table.groups
+        if (impact := group.impact) is not None
+        and impact.value < FOUR_FIFTHS
+        and group.verdict is not FigureVerdict.FLAG
+    ]
+
+
 def _unflagged(one: Evidence, n_rows: int, tables: list[GroupTable], through_others: list[GroupTable]) -> list[Tried]:
     tried = []
     quiet = [table for table in tables if table not in through_others]
     if quiet:
-        names = listed([" and ".join(table.attributes) for table in quiet])
+        names = _names_of(quiet)
         passed = [" and ".join(table.attributes) for table in quiet if table.verdict is FigureVerdict.PASS]
         if len(passed) == len(quiet):
             shows = "Every group that is compared reaches four fifths for certain."
         else:
             shows = "No impact ratio lies below four fifths for certain"
             shows += f"; all of {listed(passed)} reach them for certain." if passed else "."
-            below = [
-                f"{group_name(table, group)} ({impact.value:.2f})"
-                for table in quiet
-                for group in table.groups
-                if (impact := group.impact) is not None and impact.value < FOUR_FIFTHS
-            ]
+            below = _below(quiet)
             shows += f" Not settled: {listed(below, most=6)}, whose intervals reach above them." if below else ""
         tried.append(
             Tried(

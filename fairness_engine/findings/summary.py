@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairness_engine.findings.finding import Evidence, Finding, Findings, Level, Subject
+from fairness_engine.findings.finding import OF_ANOTHER_SCOPE, Evidence, Finding, Findings, Level, Subject
 from fairness_engine.findings.shares import COUNT_KEY
 from fairness_engine.runs.kinds import CERTIFY, COUNT, ESTIMATE, SEARCH
 from fairness_engine.telling.wording import counted
@@ -44,7 +44,9 @@ def answer(found: Findings) -> list[str]:
     said = said[:_MOST]
     if found.missing:
         names = [_MISSING[evidence] for evidence in found.missing]
-        said.append(f"Not looked at: {', '.join(names)}.")
+        has_others = any(card.sentence.startswith(OF_ANOTHER_SCOPE) for card in found.cards)
+        where = " in the scope of this review" if has_others else ""
+        said.append(f"Not looked at{where}: {', '.join(names)}.")
     return said
 
 

@@ -14,7 +14,7 @@ from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs import kinds
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
-from fairness_engine.telling.wording import count, share
+from fairness_engine.telling.wording import count, listed, share
 
 MAX_RULE_SETS = 20
 MAX_GROUPS = 60
@@ -197,6 +197,7 @@ def _of_figures(one: Evidence) -> Iterator[Number]:
 
 def _of_proxies(one: Evidence) -> Iterator[Number]:
     found = one.results.proxies
+    n_incomplete = found.n_incomplete if found is not None else 0
     for a, told in enumerate(found.attributes if found is not None else ()):
         figures = [("all other columns together tell", told.together, f"proxies.attributes.{a}.together.value")]
         figures += [
@@ -208,13 +209,19 @@ def _of_proxies(one: Evidence) -> Iterator[Number]:
             what = f"How well {name} {told.protected} ({told.measure.value.upper()})"
             yield _number(one, Level.ESTIMATED, what, text, figure.value, place, told.n_held_out)
         for d, each in enumerate(told.differences):
-            kinds_of = (("as it is", each.raw, "raw"), ("all other columns held", each.held, "held"))
-            for name, held, place in kinds_of:
+            n = each.n_group + each.n_reference
+            is_of_all = one.run.config.model_id is None or not n_incomplete  # a model is asked of complete people
+            kinds_of = (
+                ("as it is", each.raw, "raw", n),
+                ("all other columns held", each.held, "held", n if is_of_all else None),
+                (f"{listed(told.strongest)} alone held", each.held_strongest, "held_strongest", n),
+            )
+            for name, held, place, n_of in kinds_of:
                 if held is not None:
                     what = f"{told.protected}: {each.group} less {each.reference}, {name}"
                     text = f"{100 * held.value:+.1f} points ({100 * held.low:+.1f} to {100 * held.high:+.1f})"
                     where = f"proxies.attributes.{a}.differences.{d}.{place}.value"
-                    yield _number(one, Level.ESTIMATED, what, text, held.value, where, each.n_group + each.n_reference)
+                    yield _number(one, Level.ESTIMATED, what, text, held.value, where, n_of)
 
 
 def _of_retraining(one: Evidence) -> Iterator[Number]:

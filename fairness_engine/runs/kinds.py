@@ -524,9 +524,9 @@ def of_stored(stored: dict[str, Any]) -> Results:
         if name in _types():
             try:
                 values[name] = typed(name, content)
-            except ValueError as error:
+            except ValueError:
                 raise RunError(
-                    f"The result '{name}' of this run cannot be read: {error}. Verify the run, or run it again."
+                    f"The result '{name}' of this run cannot be read: it is not as it was written. Run it again."
                 ) from None
     return Results(**values)
 

@@ -415,7 +415,10 @@ def _named_runs(is_told_to_end: Callable[[], bool]) -> Iterator[str]:
     unread = b""
     while _says_done():
         while b"\n" not in unread:
-            read = os.read(0, _MAX_NAMED_BYTES) if is_ready(0, _CANCEL_POLL_SECONDS) else None
+            try:
+                read = os.read(0, _MAX_NAMED_BYTES) if is_ready(0, _CANCEL_POLL_SECONDS) else None
+            except ConnectionResetError:  # whoever named them is gone, with an answer unread
+                return
             if read == b"" or is_told_to_end():
                 return
             unread += read or b""

@@ -26,6 +26,7 @@ _AFTERWARDS = frozenset({"measured"})
 """Results that are written when other runs have ended."""
 _FILES = ("tree.npz", "rules.npz", "tested.npz")
 """What a run's folder holds beside its pairs and its log."""
+TOTALS = "the totals"
 _TOTALS = (
     "state",
     "stop_reason",
@@ -110,7 +111,11 @@ def check_seal(store: RunTable, run_id: str, left_out: Collection[str] = ()) -> 
         now = dict(_of_database(connection, run_id))
     now |= dict(hashes_of_files(store, run_id))
     now = {name: sha256 for name, sha256 in now.items() if name not in left_out}
-    changed = [f"{name} is not what it was" for name in was if name in now and was[name] != now[name]]
+    changed = [
+        f"{name} are not what they were" if name == TOTALS else f"{name} is not what it was"
+        for name in was
+        if name in now and was[name] != now[name]
+    ]
     changed += [f"{name} is gone" for name in was if name not in now]
     changed += [f"{name} came later" for name in now if name not in was]
     remade = _chained([(line["name"], line["sha256"]) for line in stored])
@@ -140,7 +145,7 @@ def _of_database(connection: Connection, run_id: str) -> Iterator[tuple[str, str
     """Name and hash of all that the database holds of a run, in a fixed order."""
     run = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one()._mapping
     yield "the question", _hash(run["config"])
-    yield "the totals", _hash([run[name] for name in _TOTALS])
+    yield TOTALS, _hash([run[name] for name in _TOTALS])
     for role in ("data_id", "model_id"):
         query = select(tables.files.c.sha256, tables.files.c.name).where(tables.files.c.id == run["config"].get(role))
         yield f"the {role.removesuffix('_id')} file's entry", _hash([list(row) for row in connection.execute(query)])

@@ -492,6 +492,8 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
             "there is none at /dev/null: it is a pipe or a device",
         ),
         (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
+        (["compare", *INPUTS, "--techniques", ""], "--techniques must name one at least, got none"),
+        (["compare", *INPUTS, "--techniques", "maft", "--seeds", "100000000"], "--seeds must be at most 1,000"),
         (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
         (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),
         (["inspect", *INPUTS, "--json", "/no/such/folder/x.json"], "--json must name a file in a folder that is there"),

@@ -12,13 +12,15 @@ from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.table import read_table
 from fairness_engine.findings import gather
 from fairness_engine.findings.evidence import Evidence as Judged
-from fairness_engine.findings.evidence import Sorted
-from fairness_engine.findings.finding import MAX_CARDS, Evidence, Level, Place, Subject
+from fairness_engine.findings.evidence import Sorted, sort_runs
+from fairness_engine.findings.finding import MAX_CARDS, OF_ANOTHER_SCOPE, Evidence, Level, Place, Subject
 from fairness_engine.findings.gather import findings_of
+from fairness_engine.findings.groups import figure_cards, group_name
 from fairness_engine.findings.people import tried_by
 from fairness_engine.findings.proxies import proxy_cards
 from fairness_engine.findings.shares import share_cards, tried_by_shares
 from fairness_engine.findings.summary import answer
+from fairness_engine.groups.figures.report import FigureVerdict
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.runs import kinds
@@ -99,6 +101,35 @@ def test_without_a_model_the_labels_speak(tmp_path: Path) -> None:
     assert {card.subject for card in found.cards} == {Subject.GROUP, Subject.FIGURES}
     assert found.cards[0].title.startswith("Women: ")
     assert "Decided by the column 'income', not by a model." in found.cards[0].facts
+
+
+def test_what_is_not_settled_is_told_beside_what_is_flagged(tmp_path: Path) -> None:
+    """A flagged table hid its other groups below four fifths, and a report said that everything had found something."""
+    store, review = assessed(tmp_path / "workspace", "census_income_planted")
+    (one,) = sort_runs(store, review, store.runs(review.id)).of(kinds.FIGURES)
+    cards, tried = figure_cards([one], "high income", frozenset())
+    assert one.results.figures is not None
+    flagged = {table.attributes for table in one.results.figures.read().tables if table.verdict is FigureVerdict.FLAG}
+    assert len(cards) == len(flagged)
+    below = [
+        f"{group_name(table, group)} ({group.impact.value:.2f})"
+        for table in one.results.figures.read().tables
+        for group in table.groups
+        if group.impact is not None and group.impact.value < 0.8 and group.verdict is not FigureVerdict.FLAG
+    ]
+    assert "Male, Black (0.66)" in below
+    told = " ".join(each.shows for each in tried)
+    assert [name for name in below if name not in told] == []
+
+
+def test_what_was_not_looked_at_is_of_the_reviews_scope(tmp_path: Path) -> None:
+    """*Not looked at: rates by group* stood under the rates of another scope."""
+    found = findings_of(*assessed(tmp_path / "workspace", "census_income_planted"))
+    asked = replace(found, missing=(Evidence.FIGURES,))
+    assert any(said.startswith("Not looked at: ") for said in answer(asked))
+    other = replace(found.cards[0], sentence=f"{OF_ANOTHER_SCOPE} (sex): {found.cards[0].sentence}")
+    said = answer(replace(asked, cards=(other, *found.cards[1:])))
+    assert any(each.startswith("Not looked at in the scope of this review: ") for each in said)
 
 
 def test_figures_of_cards_are_those_of_the_store(tmp_path: Path) -> None:

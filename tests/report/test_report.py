@@ -20,10 +20,12 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
+from fairness_engine.findings.evidence import sort_runs
 from fairness_engine.findings.finding import Evidence
 from fairness_engine.report.charts import rate_bars
 from fairness_engine.report.content import Author
 from fairness_engine.report.making import Wanted, figures_run, make_report, write_report
+from fairness_engine.report.numbers import numbers_of
 from fairness_engine.report.presets import find_preset, preset_names
 from fairness_engine.report.tables import MissingTable, PrintedTable
 from fairness_engine.runs import kinds, queue
@@ -86,6 +88,22 @@ def test_every_number_is_the_stores(tmp_path: Path) -> None:
     assert kinds_seen == {"search", "estimate", "certify", "rules", "figures", "proxies"}
     for number in numbers:
         assert float(number["data-value"]) == stored(workspace, number["data-run"], number["data-place"]), number
+
+
+def test_what_is_held_says_no_count_of_people_who_were_not_asked(tmp_path: Path) -> None:
+    """The model is asked of people who miss no cell: the annex gave the number of all of the group."""
+    store, review = assessed(tmp_path / "workspace", "census_income_planted")
+    (one,) = sort_runs(store, review, store.runs(review.id)).of(kinds.PROXIES)
+    assert one.results.proxies is not None
+    for n_incomplete in (0, 5):
+        proxies = replace(one.results.proxies, n_incomplete=n_incomplete)
+        numbers = numbers_of(store, [replace(one, results=replace(one.results, proxies=proxies))])
+        by_place = {number.place: number.n for number in numbers}
+        of_women = by_place["proxies.attributes.0.differences.0.raw.value"]
+        assert of_women == proxies.attributes[0].n_rows
+        held = by_place["proxies.attributes.0.differences.0.held.value"]
+        assert held == (None if n_incomplete else of_women)
+        assert by_place["proxies.attributes.0.differences.0.held_strongest.value"] == of_women
 
 
 def test_a_number_that_differs_from_the_store_is_seen(tmp_path: Path) -> None:

@@ -42,12 +42,13 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.runs.queue import ForegroundWorker
-from fairness_engine.search.registry import BASELINES, technique_named
+from fairness_engine.search.registry import BASELINES, TECHNIQUES, technique_named
 from fairness_engine.store.environment import cluster_address
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore
 
+MAX_SEEDS = 1_000
 _MOST_AT_ONCE = 64
 """Runs that are at work on a cluster at once; each waits here in a process of its own."""
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
@@ -57,6 +58,8 @@ def compare(options: argparse.Namespace) -> Outcome:
     """Run the searches one after the other, so that none slows another, and put them side by side."""
     techniques = _techniques(options)
     assessed = assess(options)
+    if options.seeds > MAX_SEEDS:
+        raise SettingError(f"--seeds must be at most {MAX_SEEDS:,}, got {options.seeds:,}. Ask for fewer.")
     budget = read_budget(options)
     name = secrets.token_hex(6)
     same = {"comparison": name, "budget": budget, "scope": read_scope(options, assessed.schema, assessed.table)}
@@ -108,6 +111,8 @@ def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     Raises:
         SettingError: there is no such technique or setting, or a setting of a technique that is not compared.
     """
+    if not options.techniques:
+        raise SettingError(f"--techniques must name one at least, got none. Take some of {', '.join(TECHNIQUES)}.")
     names = tuple(dict.fromkeys((*BASELINES, *options.techniques)))
     given: dict[str, dict[str, str]] = {name: {} for name in names}
     for path, value in options.set:

@@ -50,8 +50,8 @@ def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
 def _written(
     table: pd.DataFrame | pa.Table, column_config: Mapping[str, Any] | None, column_order: Sequence[str] | None
 ) -> tuple[pd.DataFrame | pa.Table | Styler, str]:
-    """A table as the screen and as paper has it: of the last small ones, which the rerun before drew, as it was made
-    then.
+    """A table as the screen and as paper has it: of the last ones, which the rerun before drew, as it was made then; of
+    large ones of the last alone, so that a session holds one more than its pages keep.
 
     A page that keeps its table hands in the same object again; one that makes it anew has it written anew.
     """
@@ -60,9 +60,11 @@ def _written(
     asked = (column_config, column_order)
     if known is None or known.table is not table or known.asked != asked:
         known = _Written(table, asked, spaced(table, column_config), paper.table(table, column_config, column_order))
-    if table.shape[0] * table.shape[1] <= _MOST_CELLS:
-        held[id(table)] = known
-        held.move_to_end(id(table))
+    if known.is_large:
+        for other in [name for name, one in held.items() if one.is_large]:
+            del held[other]
+    held[id(table)] = known
+    held.move_to_end(id(table))
     if len(held) > _MOST_HELD:
         held.popitem(last=False)
     return known.on_screen, known.on_paper
@@ -74,6 +76,11 @@ class _Written:
     asked: tuple[Mapping[str, Any] | None, Sequence[str] | None]
     on_screen: pd.DataFrame | pa.Table | Styler
     on_paper: str
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its cells are not written one by one."""
+        return bool(self.table.shape[0] * self.table.shape[1] > _MOST_CELLS)
 
 
 def edit(table: pd.DataFrame, key: str, **options: Any) -> pd.DataFrame:

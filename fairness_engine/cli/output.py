@@ -283,6 +283,11 @@ def sentence_of(error: EvenhandError) -> str:
     return one_sentence(_LONG_WORD.sub(r"\1...", str(error)))
 
 
+def counted(n: float, one: str, several: str) -> str:
+    """A number with its noun, as the command line writes numbers: ``1 row``, ``1,200 rows``."""
+    return f"{n:,.0f} {one if n == 1 else several}"
+
+
 def say(message: str) -> None:
     """One line on standard error."""
     print(_printable(message), file=sys.stderr, flush=True)

@@ -140,7 +140,8 @@ def _of_scan(people: FloatArray, found: KeyArray, model: Model, domain: Domain) 
     told = [_told_of_data((), others[hits], len(others), int(hits.sum()), model, domain)]
     for group in chosen:
         inside = all_hold(group.conditions, others)
-        n, n_hits = int(inside.sum()), int(hits[inside].sum())
+        n = int(inside.sum())
+        n_hits = int(hits[inside].sum())
         if n_hits >= _LEAST_PART * hits.sum() and share_interval(n_hits, n)[0] > hits.mean():
             told.append(_told_of_data(group.conditions, others[inside & hits], n, n_hits, model, domain))
     return Affected(told, len(rows), int(verdicts.sum()))

@@ -10,7 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
 from pages.shared import exports, tables
-from pages.shared.app import frame, session, theme, uploads, wording
+from pages.shared.app import frame, theme, uploads, wording
 from pages.shared.app.kept import kept
 from pages.shared.members import controls
 from pages.shared.review import dataset as data_files
@@ -291,6 +291,5 @@ def _preview(table: Table, dataset: Dataset) -> pd.DataFrame:
 def offer_schema(review: Review) -> None:
     """The schema file to download."""
     assert review.schema is not None, "the page offers it after the upload"
-    file = kept("data_file", review.data_id, lambda: session.store().file(review.data_id or ""))
-    name = f"{file.name.rsplit('.', 1)[0]}.schema.json"
+    name = f"{data_files.file_of(review.data_id or '').name.rsplit('.', 1)[0]}.schema.json"
     exports.offer_file("Download schema file", partial(data_files.schema_file, review.schema), name, "schema_download")

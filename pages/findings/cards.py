@@ -88,6 +88,6 @@ def _link(review: Review, card: Finding) -> None:
     if action.place is Place.GROUPS:
         query |= {"rule": str(action.number)}
     if action.place is Place.FIGURES:
-        query |= {rule_runs.VIEW: rule_runs.FIGURES, rule_runs.BY: list(action.attributes)}
-        query |= {rule_runs.SOURCE: action.source}
+        query[rule_runs.VIEW] = rule_runs.FIGURES
+        query |= {rule_runs.BY: list(action.attributes), rule_runs.SOURCE: action.source}
     st.page_link(_PAGES[action.place].path, label=action.text, query_params=query, icon=":material/arrow_forward:")

@@ -11,7 +11,7 @@ from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli.commands.search import make_config, run_one, write_pairs
-from fairness_engine.cli.output import Outcome, outcome_of, progress_text, run_fields
+from fairness_engine.cli.output import Outcome, counted, outcome_of, progress_text, run_fields
 from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
@@ -96,7 +96,7 @@ def certified_text(result: Mapping[str, Any]) -> str:
     """The result in words."""
     whom = "of all individuals"
     if result["n_individuals"] is not None:
-        whom = f"of {_counted(result['n_individuals'], 'individual', 'individuals')}"
+        whom = f"of {counted(result['n_individuals'], 'individual', 'individuals')}"
     if result["weights"] == Weights.DATA:
         whom += ", each weighted by how often its values occur in the data"
     names = ("certified", "falsified", "undecided")
@@ -104,7 +104,7 @@ def certified_text(result: Mapping[str, Any]) -> str:
     shares = ", ".join(f"{name} {text}" for name, text in zip(names, told, strict=True))
     end = _ENDS.get(result["stop_reason"], result["stop_reason"] or result["state"])
     text = (
-        f"{shares} {whom}; {_counted(result['boxes'], 'box', 'boxes')} in {result['seconds']:.1f} s; {end}. Run "
+        f"{shares} {whom}; {counted(result['boxes'], 'box', 'boxes')} in {result['seconds']:.1f} s; {end}. Run "
         f"{result['run_id']}."
     )
     estimate = result["estimate"]
@@ -119,7 +119,7 @@ def certified_text(result: Mapping[str, Any]) -> str:
         share = share_text(estimate["unfair_share_of_undecided"])
         text += f"\nundecided: estimated {share} unfair (95 % interval {interval})."
     if result["n_found"]:
-        text += f"\n{_counted(result['n_found'], 'pair', 'pairs')} stored as counterexamples."
+        text += f"\n{counted(result['n_found'], 'pair', 'pairs')} stored as counterexamples."
     return text[0].upper() + text[1:]
 
 
@@ -132,10 +132,6 @@ def share_text(share: float, n_significant: int = 2) -> str:
         return f"{100 * share:.0f} %"
     n_digits = max(0, n_significant - 1 - math.floor(math.log10(100 * least)))
     return f"{100 * share:.{min(n_digits, 15)}f} %"
-
-
-def _counted(n: float, one: str, several: str) -> str:
-    return f"{n:,.0f} {one if n == 1 else several}"
 
 
 def _counts(store: RunStore, run: RunRecord) -> str:

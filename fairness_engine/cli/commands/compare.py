@@ -48,7 +48,7 @@ from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore
 
-MAX_SEEDS = 1_000
+_MAX_SEEDS = 1_000
 _MOST_AT_ONCE = 64
 """Runs that are at work on a cluster at once; each waits here in a process of its own."""
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
@@ -57,9 +57,9 @@ COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
 def compare(options: argparse.Namespace) -> Outcome:
     """Run the searches one after the other, so that none slows another, and put them side by side."""
     techniques = _techniques(options)
+    if options.seeds > _MAX_SEEDS:
+        raise SettingError(f"--seeds must be at most {_MAX_SEEDS:,}, got {options.seeds:,}. Ask for fewer.")
     assessed = assess(options)
-    if options.seeds > MAX_SEEDS:
-        raise SettingError(f"--seeds must be at most {MAX_SEEDS:,}, got {options.seeds:,}. Ask for fewer.")
     budget = read_budget(options)
     name = secrets.token_hex(6)
     same = {"comparison": name, "budget": budget, "scope": read_scope(options, assessed.schema, assessed.table)}

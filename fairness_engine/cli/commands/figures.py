@@ -8,7 +8,7 @@ from typing import Any
 
 from fairness_engine.cli.commands.certify import share_text
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
+from fairness_engine.cli.output import Outcome, counted, end_status, progress_text, run_fields, say
 from fairness_engine.cli.request import assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SettingError
@@ -142,7 +142,7 @@ def figures_text(result: Mapping[str, Any]) -> str:
         return f"No groups were counted; {result['stop_reason'] or result['state']}. Run {result['run_id']}."
     whose = f"the column '{result['column']}'" if result["column"] else "the model"
     lines = [
-        f"{result['rows']:,} row{'' if result['rows'] == 1 else 's'}, by what {whose} decides. "
+        f"{counted(result['rows'], 'row', 'rows')}, by what {whose} decides. "
         "Impact ratios are against the most favoured group."
     ]
     for table in result["tables"]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.cli.output import ExitStatus, Outcome, say
+from fairness_engine.cli.output import ExitStatus, Outcome, counted, say
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
 from fairness_engine.data.corrections import change_kind
 from fairness_engine.data.dataset import Dataset, make_dataset
@@ -235,11 +235,9 @@ def _spelled(told: dict[str, Any]) -> str:
 
 
 def _text(result: dict[str, Any]) -> str:
-    rows, columns, used = (
-        f"{result[name]:,} {noun}{'' if result[name] == 1 else 's'}"
-        for name, noun in (("rows", "row"), ("columns", "column"), ("rows_used", "row"))
-    )
-    lines = [f"{rows}, {columns}; {used} can be used."]
+    columns = counted(result["columns"], "column", "columns")
+    used = counted(result["rows_used"], "row", "rows")
+    lines = [f"{counted(result['rows'], 'row', 'rows')}, {columns}; {used} can be used."]
     lines += [f"- {problem}" for problem in result["problems"]]
     if result["model"]:
         model = result["model"]

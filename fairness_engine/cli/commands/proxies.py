@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
+from fairness_engine.cli.output import Outcome, counted, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
@@ -98,7 +98,7 @@ def proxies_text(result: Mapping[str, Any]) -> str:
     if not result["proxies"]:
         return f"No attribute was done; {end}. Run {result['run_id']}."
     whose = f"the column '{result['column']}'" if result["source"] == Source.LABELS.value else "the model"
-    lines = [f"Proxies in {result['n_rows']:,} row{'' if result['n_rows'] == 1 else 's'}, by what {whose} decides."]
+    lines = [f"Proxies in {counted(result['n_rows'], 'row', 'rows')}, by what {whose} decides."]
     for each in result["proxies"]:
         lines += _attribute_lines(each)
     if result["shap"] is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.audit.rule_sets import RulesCheck
 from fairness_engine.cli.commands.search import run_one
-from fairness_engine.cli.output import Outcome, outcome_of, run_fields, say
+from fairness_engine.cli.output import Outcome, counted, outcome_of, run_fields, say
 from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
@@ -159,25 +159,24 @@ def _heading(result: Mapping[str, Any]) -> str:
     least = share_text(settings["support"])
     whose = f"the column '{result['column']}'" if result["source"] == Source.LABELS.value else "the model"
     text = (
-        f"{_counted(n, 'rule set holds', 'rule sets hold')} {least} of the {result['rows']:,} {_people(result)} or "
+        f"{counted(n, 'rule set holds', 'rule sets hold')} {least} of the {result['rows']:,} {_people(result)} or "
         f"more, by what {whose} decides."
     )
     if result["n_folded"]:
         text += (
-            f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, or nearly "
+            f" {counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, or nearly "
             "all that are not of it, and folded under it."
         )
     if result["n_rests"]:
         text += (
-            f" {_counted(result['n_rests'], 'holds', 'hold')} nearly everybody, which says something of the few "
-            "outside."
+            f" {counted(result['n_rests'], 'holds', 'hold')} nearly everybody, which says something of the few outside."
         )
     most = RuleSettings.from_json(settings).most_attributes(len(result["attributes"]))
     reached = (result["summary"] or {}).get("max_attributes", most)
     if reached < most:
         unasked = reached >= USUAL_ATTRIBUTES and not settings["max_attributes"]
         why = "--max-attributes asks for them" if unasked else "they would be too many"
-        text += f" Those on more than {_counted(reached, 'attribute', 'attributes')} were left out: {why}."
+        text += f" Those on more than {counted(reached, 'attribute', 'attributes')} were left out: {why}."
     return f"{text} The highest scores:"
 
 
@@ -230,10 +229,6 @@ def _how(result: Mapping[str, Any]) -> str:
         f"Scores are of samples, {least:,} or more inside and outside, of error {100 * worst:.1f} points at most (as "
         f"the paper counts it); {joint}."
     )
-
-
-def _counted(n: int, one: str, several: str) -> str:
-    return f"{n:,} {one if n == 1 else several}"
 
 
 def rules_check_text(run: RunRecord, check: RulesCheck) -> str:

@@ -38,8 +38,12 @@ def table_of(review: Review) -> Table:
     """
     if review.data_id is None:
         raise DataError("This review has no data yet. Drop a CSV file on the Data page.")
-    data_id = review.data_id
-    return tables.table_of(kept("data_file", data_id, lambda: session.store().file(data_id)))
+    return tables.table_of(file_of(review.data_id))
+
+
+def file_of(data_id: str) -> StoredFile:
+    """The stored file of a review's data."""
+    return kept("data_file", data_id, lambda: session.store().file(data_id))
 
 
 def dataset_of(review: Review) -> Dataset:

@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -102,25 +102,21 @@ def _controls(review: Review, schema: Schema) -> FigureSettings | None:
     protected = [name for name in (review.scope.protected if review.scope else ()) if name in names]
     with layout.wrapping("figures_controls"):
         places = st.columns([4, 3, 3], vertical_alignment="bottom")
-    key = f"figures_attributes_{review.id}"
-    asked = st.query_params.get_all(rule_runs.BY)
-    if asked:  # once: what is chosen afterwards stands
-        st.session_state[key] = [name for name in names if name in asked][:_MAX_CHOSEN]
-        del st.query_params[rule_runs.BY]
-        _take_source(review)
+    link = _link_of(review)
+    asked = [name for name in names if name in link.attributes]
     with places[0]:
         chosen: list[str] = st.multiselect(
             "Attributes",
             names,
-            default=None if key in st.session_state else protected[:_MAX_CHOSEN],
+            default=(asked or protected)[:_MAX_CHOSEN],
             max_selections=_MAX_CHOSEN,
-            key=key,
+            key=f"figures_attributes_{review.id}{link.suffix}",
             persist_state="session",
             help="Protected ones at first; any column can be looked at. Several are looked at one by one and, up to "
             "three, together. All intervals hold at once, so each grows a little with every attribute added.",
         )
     with places[1]:
-        source = _source_field(review, schema)
+        source = _source_field(review, schema, link)
     with places[2]:
         edges, bins = _range_fields(review, schema, chosen)
     if not chosen:
@@ -132,19 +128,38 @@ def _controls(review: Review, schema: Schema) -> FigureSettings | None:
     return FigureSettings(tuple(sets), source, column, bins, edges)
 
 
-def _source_key(review: Review) -> str:
-    return f"figures_source_{review.id}"
+@dataclass(frozen=True)
+class _Link:
+    """What the last link to the figures asks for.
+
+    Args:
+        attributes, source: empty, and the model, without one.
+        suffix: of the keys of what is chosen: each link has widgets of its own, so that what one of them begins with
+            never changes, and what is chosen afterwards stands.
+    """
+
+    attributes: tuple[str, ...] = ()
+    source: Source = Source.MODEL
+    suffix: str = ""
 
 
-def _take_source(review: Review) -> None:
-    """Whose decisions a link asks for."""
-    source = st.query_params.get(rule_runs.SOURCE)
-    if source in set(Source):
-        st.session_state[_source_key(review)] = Source(source)
-        del st.query_params[rule_runs.SOURCE]
+def _link_of(review: Review) -> _Link:
+    """The last link that was followed, which is taken from the address."""
+    slot = f"figures_link_{review.id}"
+    attributes = st.query_params.get_all(rule_runs.BY)
+    if attributes:
+        source = st.query_params.get(rule_runs.SOURCE)
+        n_links = st.session_state.get(f"{slot}s", 0) + 1
+        st.session_state[f"{slot}s"] = n_links
+        known = Source(source) if source in set(Source) else Source.MODEL
+        st.session_state[slot] = _Link(tuple(attributes), known, f"_{n_links}")
+        for name in (rule_runs.BY, rule_runs.SOURCE):
+            if name in st.query_params:
+                del st.query_params[name]
+    return st.session_state.get(slot, _Link())
 
 
-def _source_field(review: Review, schema: Schema) -> Source:
+def _source_field(review: Review, schema: Schema, link: _Link) -> Source:
     """Whose decisions are counted; asked only where there are two."""
     if kind.is_without_model(review):
         return Source.LABELS
@@ -153,10 +168,10 @@ def _source_field(review: Review, schema: Schema) -> Source:
     chosen = st.segmented_control(
         "Who decides",
         list(_DECIDES),
-        default=None if _source_key(review) in st.session_state else Source.MODEL,
+        default=link.source,
         required=True,
         format_func=_DECIDES.__getitem__,
-        key=_source_key(review),
+        key=f"figures_source_{review.id}{link.suffix}",
         persist_state="session",
         help="The label shows how groups differ in the data that the model learnt from.",
     )

@@ -257,9 +257,11 @@ def test_a_link_to_figures_opens_the_table_that_it_is_about(open_app: OpenApp, s
     assert len(verdicts_of(app)) == 1
     assert not app.warning
     assert f"as column “{review.schema.label}” has it" in said.text_of(app)
-    app.multiselect(key=f"figures_attributes_{review.id}").set_value(["sex", "job"]).run()
+    app.multiselect(key=f"figures_attributes_{review.id}_1").set_value(["sex", "job"]).run()
     assert len(verdicts_of(app)) == 3, "what is chosen afterwards stands"
-    assert open_app(GROUPS, review=review.id, view="Group figures", by="nobody").info, "a name that there is none of"
+    assert app.run().multiselect(key=f"figures_attributes_{review.id}_1").value == ["sex", "job"]
+    unknown = open_app(GROUPS, review=review.id, view="Group figures", by="nobody")
+    assert len(verdicts_of(unknown)) == 4, "a name that there is none of: as without a link"
 
 
 def test_the_label_can_be_looked_at_beside_a_model(open_app: OpenApp, store: RunStore) -> None:

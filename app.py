@@ -15,11 +15,10 @@ _SIDEBAR_PIXELS = 230
 
 def main() -> None:
     """Draw the frame and run one page inside it."""
-    icon = session.ROOT / "pages" / "shared" / "app" / "icon.png"
     scripts = kept("scripts", None, make_pages)
     page = st.navigation(list(scripts.values()), position="hidden")
     title = f"{page.title} · Evenhand"
-    st.set_page_config(page_title=title, page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
+    st.set_page_config(page_title=title, page_icon=frame.ICON, layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
     st.html(frame.STYLE + frame.scheme() + access.STYLE + paper.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
     with frame.rerun():

@@ -59,7 +59,8 @@ def _written(
     known = held.get(id(table))
     asked = (column_config, column_order)
     if known is None or known.table is not table or known.asked != asked:
-        known = _Written(table, asked, spaced(table, column_config), paper.table(table, column_config, column_order))
+        on_paper = paper.table(table, column_config, column_order)
+        known = _Written(table, asked, _converted(spaced(table, column_config)), on_paper)
     if known.is_large:
         for other in [name for name, one in held.items() if one.is_large]:
             del held[other]
@@ -68,6 +69,18 @@ def _written(
     if len(held) > _MOST_HELD:
         held.popitem(last=False)
     return known.on_screen, known.on_paper
+
+
+def _converted(table: pd.DataFrame | pa.Table | Styler) -> pd.DataFrame | pa.Table | Styler:
+    """A table in the form that travels, where its columns can be converted as they are; else Streamlit mends them."""
+    import pyarrow as pa
+
+    if not isinstance(table, pd.DataFrame):
+        return table
+    try:
+        return pa.Table.from_pandas(table)
+    except (pa.ArrowException, OverflowError):
+        return table
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,12 +24,12 @@ from pages.shared.members import sign_in
 
 if TYPE_CHECKING:
     import pandas as pd
-    from plotly.graph_objects import Figure
     from streamlit.delta_generator import DeltaGenerator
     from streamlit.navigation.page import Page
 
     from fairness_engine.oracle.domain import Scope
     from fairness_engine.store.records import Review
+    from pages.shared.charts.drawn import Drawn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +37,8 @@ R = TypeVar("R")
 LOG = logging.getLogger("evenhand.app")
 _LOG_BYTES = 1_000_000
 
+ICON = f"data:image/png;base64,{b64encode((session.ROOT / 'pages/shared/app/icon.png').read_bytes()).decode()}"
+"""Of the tab. As a file Streamlit would read it at every rerun."""
 STYLE = """
 <style>
 .block-container {padding-top: 0; padding-bottom: 4rem; max-width: 82rem;}
@@ -330,7 +333,7 @@ def _step_help(place: navigation.Place, following: navigation.Place, *, is_done:
 
 
 def chart(
-    figure: Figure,
+    figure: Drawn,
     key: str,
     note: str = "",
     *,
@@ -348,7 +351,7 @@ def chart(
             no say in it.
     """
     if said:
-        figure.layout.meta = said
+        figure.say(said)
     if presenting.is_on():
         figure = kit.enlarged(figure, presenting.LARGER)
     if on_points is None:
@@ -364,7 +367,7 @@ def chart(
 
 
 def chart_with_table(
-    figure: Figure, table: Callable[[], pd.DataFrame], key: str, note: str = "", *, said: str = ""
+    figure: Drawn, table: Callable[[], pd.DataFrame], key: str, note: str = "", *, said: str = ""
 ) -> None:
     """A chart and, folded under it, the same numbers as a table.
 

@@ -17,6 +17,8 @@ from pages.shared.app import theme, wording
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from pages.shared.charts.drawn import Drawn
+
 Part = dict[str, Any]
 """A trace, an axis, a shape or a note of Plotly."""
 Number = float | None
@@ -37,7 +39,7 @@ _CLEAR = "rgba(0,0,0,0)"
 _ROWS: Part = {"autorange": "reversed", "showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
 
 
-def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, height: int = 320, **layout: Any) -> Figure:
+def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, height: int = 320, **layout: Any) -> Drawn:
     """A figure with a title, axes with names, and nothing that moves by itself.
 
     Args:
@@ -47,9 +49,10 @@ def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, heig
         height: in pixels.
         layout: more of Plotly's, merged into it; with ``legend_above`` or ``legend_below`` the traces are named.
     """
-    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
+    from pages.shared.charts.drawn import Drawn  # Plotly costs half a second: only when something is drawn
 
     frame = {
+        "template": "none",  # Plotly's own does not show here, and is as large as a chart
         # as far from the top in a high chart as in a low one
         "title": {
             "text": title,
@@ -71,7 +74,7 @@ def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, heig
         "xaxis": axis(x) if isinstance(x, str) else x,
         "yaxis": axis(y) if isinstance(y, str) else y,
     }
-    return Figure(data=[trace for trace in traces if len(trace["x"])], layout=frame | layout)
+    return Drawn(data=[trace for trace in traces if len(trace["x"])], layout=frame | layout)
 
 
 def legend_above(pixels: int = 76, lift: float = 0, **margin: int) -> Part:
@@ -100,14 +103,14 @@ _LENGTHS_OF = {"margin": frozenset({"l", "r", "t", "b"}), "pad": frozenset({"l",
 _HOVER_SIZE = 13
 
 
-def enlarged(figure: Figure, factor: float) -> Figure:
+def enlarged(figure: Figure, factor: float) -> Drawn:
     """The same figure with texts, marks, lines and margins so many times as large, and as much higher."""
-    from plotly.graph_objects import Figure
+    from pages.shared.charts.drawn import Drawn
 
     content = figure.to_plotly_json()
     layout = {"hoverlabel": {"font": {"size": _HOVER_SIZE}}} | content["layout"]
     larger = _enlarged({"data": content["data"], "layout": layout}, factor, frozenset())
-    return Figure(data=larger["data"], layout=larger["layout"], skip_invalid=False)
+    return Drawn(data=larger["data"], layout=larger["layout"], skip_invalid=False)
 
 
 def _times(pixels: float, factor: float) -> float:

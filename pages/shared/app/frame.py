@@ -8,7 +8,7 @@ import logging
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial, wraps
 from logging.handlers import RotatingFileHandler
@@ -159,15 +159,8 @@ def rerun() -> Iterator[None]:
     """A rerun of the page, or of a fragment alone: it takes its turn, asks the store anew, and whoever comes after it
     does.
     """
-    with turns.taken() as is_whole:
-        if not is_whole:
-            yield
-            return
-        session.forget_asked()
-        try:
-            yield
-        finally:
-            session.forget_asked()
+    with turns.taken() as is_whole, session.asking() if is_whole else nullcontext():
+        yield
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R | None]:

@@ -13,6 +13,8 @@ from pages.shared.app import turns
 
 T = TypeVar("T")
 
+_KEPT = "kept"
+"""All of a session in one place: at every field Streamlit goes through all that a session holds."""
 _MAX_MADE_AT_ONCE = 2
 """Large values of one sort: to make one takes several times what it is."""
 shared = st.cache_resource(max_entries=4, show_spinner=False)
@@ -25,13 +27,11 @@ Whoever asks must have been shown the run already; the arguments hold its id. Th
 
 def kept(name: str, key: object, make: Callable[[], T]) -> T:
     """What ``make`` returned for this key in this browser session; one value is kept a name."""
-    slot = f"kept_{name}"
-    held = st.session_state.get(slot)
+    slots: dict[str, tuple[object, T]] = st.session_state.setdefault(_KEPT, {})
+    held = slots.get(name)
     if held is None or held[0] != key:
-        held = (key, make())
-        st.session_state[slot] = held
-    value: T = held[1]
-    return value
+        held = slots[name] = (key, make())
+    return held[1]
 
 
 class Held(Generic[T]):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
@@ -36,7 +37,9 @@ ROOT = Path(__file__).resolve().parents[3]
 _NAMES = ("review", "run", "predict", "tour")
 """What a link keeps: the open review and run, and the switches of teaching."""
 _SEEN = "seen_review"
-_ASKED = "asked_of_the_store"
+_OPEN = ("open", "review")
+_own = local()
+"""Of this thread, and so of one session: what its rerun has asked of the store."""
 _one_at_a_time = Lock()
 """Sessions that come at the same moment share one store and one evaluator."""
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
@@ -222,14 +225,29 @@ def _is_loopback(address: str) -> bool:
 # --- what is asked of the store -------------------------------------------------------------------
 
 
+@contextmanager
+def asking() -> Iterator[None]:
+    """A rerun, of the page or a fragment: what it asks of the store is asked ``once``."""
+    _own.asked = {}
+    try:
+        yield
+    finally:
+        _own.asked = None
+
+
 def forget_asked() -> None:
-    """Ask the store anew: between two reruns, of the page or a fragment, and after a change."""
-    st.session_state[_ASKED] = {}
+    """Ask the store anew: after a change."""
+    if getattr(_own, "asked", None) is not None:
+        _own.asked = {}
 
 
 def once(what: tuple[str, str], ask: Callable[[], T]) -> T:
-    """What the store says, asked once a rerun."""
-    asked: dict[tuple[str, str], T] = st.session_state.setdefault(_ASKED, {})
+    """What the store says, asked once a rerun; each time outside of one, where a thread may serve another session
+    next.
+    """
+    asked: dict[tuple[str, str], T] | None = getattr(_own, "asked", None)
+    if asked is None:
+        return ask()
     if what not in asked:
         asked[what] = ask()
     return asked[what]
@@ -296,6 +314,10 @@ def review_to_find(ask: Callable[[], str | None]) -> str | None:
 def current_review() -> Review | None:
     """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is
     not saved over unseen; ``None`` when none is open, or the link names none or one of somebody else."""
+    return once(_OPEN, _current_review)
+
+
+def _current_review() -> Review | None:
     review_id = addressed("review")
     if review_id is None:
         return None
@@ -492,6 +514,8 @@ def switch(name: str, value: str | None) -> None:
 
 def _set(name: str, value: str | None) -> None:
     st.session_state[f"open_{name}"] = value
+    if name == "review":
+        forget_asked()
     if value is not None:
         st.query_params[name] = value
     elif name in st.query_params:

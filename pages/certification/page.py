@@ -2,11 +2,19 @@
 open.
 """
 
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from pages.certification import comparison, form, live, result
 from pages.shared.app import entry, frame, navigation, session
 from pages.shared.runs import certification_runs, models, of_kind, run_list
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review
 
 
 def main() -> None:
@@ -30,9 +38,12 @@ def main() -> None:
         result.draw(models.as_of(review, run), run, runs)
         comparison.draw(review, run, runs)
     run_list.draw(review, runs, [run], certification_runs.CERTIFICATIONS)
-    with st.expander("Certify again", icon=":material/replay:"):
-        if session.can_start(review):
-            form.draw(review, "Certify")
+    frame.fold("Certify again", partial(_again, review), f"certify_again_{run.id}", icon=":material/replay:")
+
+
+def _again(review: Review) -> None:
+    if session.can_start(review):
+        form.draw(review, "Certify")
 
 
 main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -46,12 +47,11 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     listed = [*coded, *(column for column in columns.categorical(schema) if column.name not in with_codes)]
     if not listed:
         return
-    place = st.expander(
-        "Categories: what people read, and which belong to a column", key="labels_fold", on_change="rerun"
+    frame.fold(
+        "Categories: what people read, and which belong to a column",
+        partial(_draw_open, review, table, listed, redraw),
+        "labels",
     )
-    if place.open:
-        with place:
-            _draw_open(review, table, listed, redraw)
 
 
 def _draw_open(review: Review, table: Table, listed: Sequence[Column], redraw: Callable[[], None]) -> None:

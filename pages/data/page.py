@@ -1,5 +1,7 @@
 """Data: a table, what its columns are, and how large its groups are."""
 
+from functools import partial
+
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
@@ -33,8 +35,7 @@ if problem is not None:
     frame.say(problem)
 else:
     upload.offer_remedies(review, table, dataset)
-with st.expander("Another file, or a schema file"):
-    upload.ask_files(review)
+frame.fold("Another file, or a schema file", partial(upload.ask_files, review), "another_file")
 
 st.header("Columns", anchor=False)
 categories.say_left_out(review.schema, data_files.reasons_of(review))

@@ -71,9 +71,8 @@ def draw(review: Review, card: Finding, number: int, decision: Decision | None, 
             f'<div class="eh-finding"><span class="eh-finding-number">{number}</span>'
             f'<span class="eh-finding-title">{wording.escaped(card.title)}</span>{level_badge(card.level)}</div>'
         )
-        st.markdown(wording.markdown(card.sentence))
-        if card.facts:
-            st.markdown("\n".join(f"- {wording.markdown(fact)}" for fact in card.facts))
+        facts = "\n".join(f"- {wording.markdown(fact)}" for fact in card.facts)
+        st.markdown(f"{wording.markdown(card.sentence)}\n\n{facts}")
         with st.container(horizontal=True, vertical_alignment="center", key=f"actions_{number}"):
             _link(review, card)
             decide.buttons(review, card, number, decision, comments)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,13 +16,14 @@ from fairness_engine.errors import EvenhandError, SettingError
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from pages.shared import tables
 from pages.shared.app import frame, session, uploads, wording
+from pages.shared.app.kept import kept
 from pages.shared.members import controls
 from pages.shared.review import dataset, model_fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.store.records import Review
+    from fairness_engine.store.records import AnswersSource, Review
 
 MADE_BY = {
     "scikit-learn": (
@@ -207,56 +209,64 @@ def ask_to_go_on(reading: Reading | None) -> bool:
 
 def ask_answers(review: Review) -> None:
     """A file or a column with what the model answered in its own environment."""
+    source = session.store().answers(review.id)
+    frame.fold(
+        "Known answers: scores that the model gave in its own environment",
+        partial(_ask_answers, review, source),
+        f"known_answers_{review.id}",
+        is_open=source is not None,
+    )
+
+
+def _ask_answers(review: Review, source: AnswersSource | None) -> None:
     from fairness_engine.data.csv.file_bytes import MAX_BYTES
     from fairness_engine.store.records import AnswersSource, FileRole
 
-    source = session.store().answers(review.id)
-    with st.expander("Known answers: scores that the model gave in its own environment", expanded=source is not None):
-        if source is not None:
-            name = session.store().file(source.file_id).name if source.file_id else f"column {source.column}"
-            st.markdown(f"Compared with **{wording.markdown(name)}**.")
-            if controls.button("Take them away", key="answers_away", icon=":material/close:"):
-                model_fit.change_answers(review, None)
-                st.rerun()
-        turn = st.session_state.setdefault("answers_turn", 0)
-        left, right = st.columns(2)
-        key = f"answers_{turn}"
-        with left:
-            uploaded = controls.uploader(
-                "A CSV file of answers",
-                MAX_BYTES,
-                key=key,
-                help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in "
-                "the order of your data. A few hundred are plenty.",
-            )
-        columns = [name for name in dataset.table_of(review).columns if name not in review.schema.names]
-        column = right.selectbox(
-            "or a column of your data",
-            columns,
-            index=None,
-            placeholder="None",
-            key=f"answers_column_{turn}",
-            disabled=controls.off(),
+    if source is not None:
+        name = session.store().file(source.file_id).name if source.file_id else f"column {source.column}"
+        st.markdown(f"Compared with **{wording.markdown(name)}**.")
+        if controls.button("Take them away", key="answers_away", icon=":material/close:"):
+            model_fit.change_answers(review, None)
+            st.rerun()
+    turn = st.session_state.setdefault("answers_turn", 0)
+    left, right = st.columns(2)
+    key = f"answers_{turn}"
+    with left:
+        uploaded = controls.uploader(
+            "A CSV file of answers",
+            MAX_BYTES,
+            key=key,
+            help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in "
+            "the order of your data. A few hundred are plenty.",
         )
-        right.caption("Scores, or outcomes as the label has them; it must be no input of the model.")
-        for made_by, code in MADE_BY.items():
-            st.caption(f"Made with {made_by}:")
-            st.code(code, language="python")
-        file = uploads.stored(uploaded, key, FileRole.OTHER)
-        if file is None and column is None:
-            return
-        brought = AnswersSource(column=column) if file is None else AnswersSource(file_id=file.id)
-        before = session.store().answers(review.id)
-        session.store().set_answers(review.id, brought)
-        try:
-            model_fit.answers_of(review)
-        except EvenhandError as error:
-            session.store().set_answers(review.id, before)
-            frame.say(error)
-            return
-        model_fit.change_answers(review, brought)
-        st.session_state["answers_turn"] = turn + 1
-        st.rerun()
+    columns = [name for name in dataset.table_of(review).columns if name not in review.schema.names]
+    column = right.selectbox(
+        "or a column of your data",
+        columns,
+        index=None,
+        placeholder="None",
+        key=f"answers_column_{turn}",
+        disabled=controls.off(),
+    )
+    right.caption("Scores, or outcomes as the label has them; it must be no input of the model.")
+    for made_by, code in MADE_BY.items():
+        st.caption(f"Made with {made_by}:")
+        st.code(code, language="python")
+    file = uploads.stored(uploaded, key, FileRole.OTHER)
+    if file is None and column is None:
+        return
+    brought = AnswersSource(column=column) if file is None else AnswersSource(file_id=file.id)
+    before = session.store().answers(review.id)
+    session.store().set_answers(review.id, brought)
+    try:
+        model_fit.answers_of(review)
+    except EvenhandError as error:
+        session.store().set_answers(review.id, before)
+        frame.say(error)
+        return
+    model_fit.change_answers(review, brought)
+    st.session_state["answers_turn"] = turn + 1
+    st.rerun()
 
 
 # --- order, scaling and names of the inputs -----------------------------------------------------
@@ -274,12 +284,14 @@ def ask_inputs(review: Review, reading: Reading | None, inputs: Sequence[Mapping
     assert schema is not None, "the page asks after the data step"
     is_named = reading is None or reading.inputs_by is KnownBy.FILE
     title = "Names of the model's inputs" if is_named else "Order and scaling of the model's inputs"
-    with st.expander(f"{title}: correct what each input is", expanded=reading is None and bool(inputs)):
-        if is_named:
-            _ask_names(review, schema, inputs)
-        else:
-            assert reading is not None, "it has no names"
-            _ask_order(review, schema, reading, inputs)
+    frame.fold(
+        f"{title}: correct what each input is",
+        partial(_ask_order, review, schema, reading, inputs)
+        if reading is not None and not is_named
+        else partial(_ask_names, review, schema, inputs),
+        f"inputs_{review.id}_{review.model_id}",
+        is_open=reading is None and bool(inputs),
+    )
     if not schema.layout.is_plain and controls.button(
         "Forget these corrections", key="layout_away", icon=":material/undo:"
     ):
@@ -374,14 +386,12 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
 def _show_ways(ways: Sequence[Mapping[str, Any]]) -> None:
     import pandas as pd
 
-    table = pd.DataFrame(
-        {
-            "Order": [way["order"] for way in ways],
-            "Scaling": [way["scaling"] for way in ways],
-            "AUC on your labels": [f"{way['auc']:.3f}" for way in ways],
-        }
-    )
-    tables.show(table, key="ways")
+    columns = {
+        "Order": [way["order"] for way in ways],
+        "Scaling": [way["scaling"] for way in ways],
+        "AUC on your labels": [f"{way['auc']:.3f}" for way in ways],
+    }
+    tables.show(kept("ways", columns, lambda: pd.DataFrame(columns)), key="ways")
 
 
 def _way_text(way: Mapping[str, Any]) -> str:

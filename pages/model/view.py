@@ -15,12 +15,14 @@ from fairness_engine.runs import kinds
 from pages.model import reading
 from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, uploads, wording
+from pages.shared.app.kept import kept
 from pages.shared.charts import kit
 from pages.shared.members import controls
 from pages.shared.review import model_fit
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from fairness_engine.errors import ModelError
     from fairness_engine.store.records import Review
@@ -216,11 +218,21 @@ def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
     table = share_table(card)
     if table.empty:
         return
-    shares = table["Share of rows"].tolist()
-    texts = [wording.share(share) for share in shares]
+    texts = [wording.share(share) for share in table["Share of rows"]]
+    shown = (tuple(table["Decision"]), tuple(table["Share of rows"]), rows, theme.is_dark())
+    twin = table.assign(**{"Share of rows": texts}).rename(columns={"Share of rows": f"Share of {rows}"})
+    frame.chart_with_table(
+        kept("class_shares", shown, lambda: _share_chart(table, texts, rows)),
+        lambda: twin,
+        key="class_shares",
+        said="; ".join(map(": ".join, zip(table["Decision"], texts, strict=True))),
+    )
+
+
+def _share_chart(table: pd.DataFrame, texts: Sequence[str], rows: str) -> Figure:
     names = [wording.escaped(name) for name in table["Decision"]]
     bars = kit.bars(
-        [100 * share for share in shares],
+        [100 * share for share in table["Share of rows"]],
         range(len(names)),
         hover="%{customdata}: %{text}",
         colour=theme.PLAIN.colour,
@@ -229,14 +241,7 @@ def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
     )
     x = kit.axis(f"Share of {rows} (%)", range=[0, 105])
     y = kit.rows(names, autorange=True)
-    chart = kit.chart(f"Decisions on the {rows} of your data", [bars], x, y, 130 + 44 * len(table))
-    twin = table.assign(**{"Share of rows": texts}).rename(columns={"Share of rows": f"Share of {rows}"})
-    frame.chart_with_table(
-        chart,
-        lambda: twin,
-        key="class_shares",
-        said="; ".join(map(": ".join, zip(table["Decision"], texts, strict=True))),
-    )
+    return kit.chart(f"Decisions on the {rows} of your data", [bars], x, y, 130 + 44 * len(table))
 
 
 def show_facts(card: Mapping[str, Any], schema: Schema) -> None:
@@ -283,7 +288,8 @@ def show_rows(card: Mapping[str, Any], schema: Schema) -> None:
     )
     for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
         place.markdown(f"**Person {number}**: {wording.markdown(answer_text(row, card, names))}")
-    table = reading.received_table(card)
+    shown = (rows, card.get("inputs"))
+    table = kept("sample_rows", shown, lambda: reading.received_table(card))
     tables.show(table, key="sample_rows", height=min(460, 38 + 35 * len(table)))
 
 

@@ -262,14 +262,13 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
     for text in phrases.notes(table, schema):
         st.markdown(wording.markdown(text))
     if any(group.true_positive is not None for group in table.groups):
-        part = st.expander(
-            "By what the data recorded: true and false positive rates", key="figures_odds", on_change="rerun"
-        )
-        if part.open:
-            with part:
-                odds = kept("figures_odds", key, lambda: charts.odds_chart(table, schema))
-                note = "The same numbers are in the table above, as true and false positive."
-                layout.chart(odds, "figures_odds_chart", note)
+
+        def draw_odds() -> None:
+            odds = kept("figures_odds", key, lambda: charts.odds_chart(table, schema))
+            note = "The same numbers are in the table above, as true and false positive."
+            layout.chart(odds, "figures_odds_chart", note)
+
+        layout.fold("By what the data recorded: true and false positive rates", draw_odds, "figures_odds")
 
 
 def _formats(frame: pd.DataFrame) -> dict[str, object]:

@@ -326,13 +326,12 @@ def draw_again(review: Review, run: RunRecord, *, is_open: bool) -> None:
         is_open: it stands open from the start.
     """
     label = "Compare the terms" if kind.is_text(review) else "Look for groups"
-    place = st.expander(
-        f"{label} again", is_open, key=f"rules_again_{run.id}_{is_open}", icon=":material/replay:", on_change="rerun"
-    )
-    if place.open:
-        with place:
-            if session.can_start(review):
-                form_of(review).draw(review, run, label)
+
+    def draw_form() -> None:
+        if session.can_start(review):
+            form_of(review).draw(review, run, label)
+
+    frame.fold(f"{label} again", draw_form, f"rules_again_{run.id}", is_open=is_open, icon=":material/replay:")
 
 
 def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:

@@ -206,6 +206,25 @@ def alone(function: Callable[P, R], *, run_every: float | None = None) -> Callab
     return draw
 
 
+def fold(label: str, draw: Callable[[], None], key: str, *, is_open: bool = False, icon: str | None = None) -> None:
+    """What few people unfold is drawn from its first opening on: then what was typed into it outlasts its closing.
+
+    Args:
+        label, icon: of the line that unfolds it.
+        draw: what is inside.
+        key: of its own for each review, run, or whatever else it is about.
+        is_open: it stands open from the start.
+    """
+    name = f"{key}_{'unfolded' if is_open else 'fold'}"  # the browser keeps the state that a key began with
+    place = st.expander(label, is_open, key=name, icon=icon, on_change="rerun")
+    opened: set[str] = st.session_state.setdefault("opened_folds", set())
+    if place.open:
+        opened.add(name)
+    if name in opened:
+        with place:
+            draw()
+
+
 _SAID_BY: dict[type[EvenhandError], Callable[[Any], None]] = {}
 
 

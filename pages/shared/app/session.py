@@ -242,8 +242,8 @@ def forget_asked() -> None:
 
 
 def once(what: tuple[str, str], ask: Callable[[], T]) -> T:
-    """What the store says, asked once a rerun; each time outside of one, where a thread may serve another session
-    next.
+    """What the store, the address or the browser says, asked once a rerun; each time outside of one, where a thread may
+    serve another session next.
     """
     asked: dict[tuple[str, str], T] | None = getattr(_own, "asked", None)
     if asked is None:
@@ -281,7 +281,8 @@ def _stored_review(review_id: str) -> Review:
 
 def remember_address() -> None:
     """Take review and run from the address; put back those that the address lost. Called once a rerun."""
-    address = {name: st.query_params[name] for name in _NAMES if name in st.query_params}
+    given = st.query_params.to_dict()
+    address = {name: given[name] for name in _NAMES if name in given}
     if "run" in address and "review" not in address:
         review_id = review_to_find(lambda: store().run(address["run"]).review_id)
         if review_id is not None:
@@ -292,7 +293,7 @@ def remember_address() -> None:
         st.session_state[f"open_{name}"] = value
     for name in _NAMES:
         value = st.session_state.get(f"open_{name}")
-        if value and st.query_params.get(name) != value:
+        if value and given.get(name) != value:
             st.query_params[name] = value
 
 
@@ -484,7 +485,7 @@ def kinds_of_runs(review: Review | None) -> frozenset[str]:
 
 def addressed(name: str) -> str | None:
     """What the address names, or what was open before: ``review``, ``run``."""
-    return st.query_params.get(name) or st.session_state.get(f"open_{name}")
+    return once(("address", name), lambda: st.query_params.get(name) or st.session_state.get(f"open_{name}"))
 
 
 def set_review(review: Review | str | None) -> None:
@@ -514,12 +515,11 @@ def switch(name: str, value: str | None) -> None:
 
 def _set(name: str, value: str | None) -> None:
     st.session_state[f"open_{name}"] = value
-    if name == "review":
-        forget_asked()
     if value is not None:
         st.query_params[name] = value
     elif name in st.query_params:
         del st.query_params[name]
+    forget_asked()
 
 
 def address_of(**changes: str) -> dict[str, str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.shared.app.session import once
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -47,7 +49,7 @@ _DARK_SERIES = ("#6DB6E8", "#F2B84B", "#3CC79C", "#E3A3C6", "#9AD4F5", "#A7ADB5"
 
 def is_dark() -> bool:
     """Whether the reader's theme is dark; follows the system unless they chose one."""
-    return st.context.theme.type == "dark"
+    return once(("theme", "dark"), lambda: st.context.theme.type == "dark")
 
 
 def series() -> tuple[str, ...]:

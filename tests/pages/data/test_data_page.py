@@ -80,7 +80,7 @@ def test_an_upload_is_stored_described_and_shown_in_words(open_app: OpenApp, sto
 def test_a_bad_file_is_refused_in_one_sentence_and_nothing_is_lost(
     open_app: OpenApp, store: RunStore, review: Review
 ) -> None:
-    app = upload(open_app(DATA, review=review.id), CSV)
+    app = said.unfold(upload(open_app(DATA, review=review.id), CSV), "another_file")
     before = store.review(review.id)
     for name, content in {
         "ragged.csv": b"a,b\n1,2\n1,2,3\n",
@@ -98,6 +98,7 @@ def test_a_schema_file_is_taken_and_a_wrong_one_refused(open_app: OpenApp, store
     schema = store.review(review.id).schema
     assert schema is not None
     wanted = schema.with_protected(("sex",))
+    said.unfold(app, "another_file")
     app.file_uploader(key="schema_1").set_value(("s.json", json.dumps(wanted.to_json()).encode(), "application/json"))
     app.run()
     assert said.errors_of(app) == []

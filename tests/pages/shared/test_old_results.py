@@ -73,7 +73,9 @@ def test_a_certification_is_read_and_only_a_new_one_needs_the_model(open_app: Op
     runs = certify_cases.certified_runs(workspace)
     store = RunStore(workspace)
     without_a_column(store, store.review(runs.review.id))
-    app = open_app(CERTIFY, review=runs.review.id, run=runs.counting.id)
+    app = said.unfold(
+        open_app(CERTIFY, review=runs.review.id, run=runs.counting.id), f"certify_again_{runs.counting.id}"
+    )
     assert said.errors_of(app) == []
     text = said.text_of(app)
     assert "Scope: sex" in text

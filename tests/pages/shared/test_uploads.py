@@ -59,6 +59,8 @@ def test_six_uploads_leave_nothing_in_memory(
     review = store.create_review("People")
     app = open_app(DATA, review=review.id)
     for number in range(6):
+        if number:
+            said.unfold(app, "another_file")
         app = upload(app, CSV.replace(b"20", b"%d" % (40 + number)), f"people{number}.csv", f"csv_{number}")
         assert said.errors_of(app) == []
         assert n_files(held) == 0
@@ -165,6 +167,7 @@ def test_a_larger_table_is_read_in_a_process_of_its_own(
     file = store.file(data_id)
     tables.forget()
     assert tables.reading_of(file).inferred is None, "what was described once is not described again"
+    said.unfold(app, "another_file")
     app = upload(app, b"a,b\n" + b"1,2\n" * 300 + b"1,2,3\n", "bad.csv", "csv_1")
     assert "got 3 in line 302" in said.errors_of(app)[0]
 

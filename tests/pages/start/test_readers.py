@@ -61,9 +61,10 @@ def test_an_upload_of_a_reader_is_not_kept(
     open_app: OpenApp, store: RunStore, review: Review, forgotten: Callable[[], None]
 ) -> None:
     files = sorted(store.workspace.rglob("files/*/*"))
-    assert opened_by(open_app, CLEO, "data", review=review.id).file_uploader(key="csv_0").disabled
+    reader = opened_by(open_app, CLEO, "data", review=review.id)
+    assert said.unfold(reader, "another_file").file_uploader(key="csv_0").disabled
     forgotten()
-    app = opened_by(open_app, CLEO, "data", review=review.id)
+    app = said.unfold(opened_by(open_app, CLEO, "data", review=review.id), "another_file")
     app.file_uploader(key="csv_0").set_value(("mine.csv", b"sex,age\n1,2\n" * 50, "text/csv"))
     app.run()
     assert errors_of(app) == [REFUSED]

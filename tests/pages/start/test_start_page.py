@@ -262,7 +262,7 @@ def test_offline_a_real_data_set_is_refused_in_a_sentence(
         raise OSError("no route to host")
 
     monkeypatch.setattr("urllib.request.urlopen", refuse)
-    app = open_app()
+    app = said.unfold(open_app(), "real_data_sets")
     app.button(key="real_data_fetch").click().run()
     (error,) = said.errors_of(app)
     assert "Connect to the internet" in error
@@ -279,7 +279,7 @@ def test_a_real_data_set_becomes_a_review_that_is_described(
         for i in range(200)
     ]
     (folder / "adult.csv").write_text("\n".join(["age,race,sex,income", *lines]))
-    app = open_app()
+    app = said.unfold(open_app(), "real_data_sets")
     app.button(key="real_data_fetch").click().run()
     assert said.errors_of(app) == []
     assert app.title[0].value == "Data"

@@ -5,8 +5,7 @@ import streamlit as st
 from fairness_engine.errors import StaleReviewError
 from pages.shared import access
 from pages.shared.access import announced
-from pages.shared.app import frame, navigation, paper, presenting, session
-from pages.shared.app.kept import kept
+from pages.shared.app import frame, paper, presenting, session
 from pages.shared.review import changes
 from pages.shared.teaching import tour
 
@@ -15,7 +14,7 @@ _SIDEBAR_PIXELS = 230
 
 def main() -> None:
     """Draw the frame and run one page inside it."""
-    scripts = kept("scripts", None, make_pages)
+    scripts = session.scripts()
     page = st.navigation(list(scripts.values()), position="hidden")
     title = f"{page.title} · Evenhand"
     st.set_page_config(page_title=title, page_icon=frame.ICON, layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
@@ -36,14 +35,6 @@ def main() -> None:
         with frame.boundary():
             tour.draw(page.url_path)
             page.run()
-
-
-def make_pages() -> dict:
-    """Streamlit's page of each place. It looks for the file: once a session, not at every click."""
-    return {
-        place: st.Page(place.path, title=place.title, url_path=place.url or None, default=place is navigation.START)
-        for place in navigation.PLACES
-    }
 
 
 if __name__ == "__main__":

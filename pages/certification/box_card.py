@@ -302,4 +302,4 @@ def _counterexample(review: Review, run: RunRecord, details: BoxDetails) -> None
     if run.n_found:
         query = session.address_of(run=run.id, pair="1")
         label = f"See the {wording.counted(run.n_found, 'pair')} of this certification"
-        st.page_link(navigation.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
+        session.page_link(navigation.PAIRS, label, query)

@@ -221,7 +221,7 @@ def _files(run: RunRecord) -> None:
         if run.n_found:
             query = session.address_of(run=run.id, pair="1")
             label = f"See the {wording.counted(run.n_found, 'counterexample')} as pairs"
-            st.page_link(navigation.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
+            session.page_link(navigation.PAIRS, label, query)
 
 
 def result_json(run: RunRecord, results: Mapping[str, Any], facts: Mapping[str, Any]) -> bytes:

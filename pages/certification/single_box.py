@@ -162,7 +162,7 @@ def _draw_all(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     if row is not None:
         query = session.address_of(run=alone[row].run.id)
         label = "Open the certification of this box"
-        st.page_link(navigation.CERTIFY.path, label=label, query_params=query, icon=":material/arrow_forward:")
+        session.page_link(navigation.CERTIFY, label, query)
 
 
 def _say_whole(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:

@@ -268,4 +268,4 @@ def _draw_seeds(compared: Compared, group: Group) -> None:
 
 
 def _link(place: navigation.Place, text: str, run_id: str) -> None:
-    st.page_link(place.path, label=text, query_params=session.address_of(run=run_id), icon=":material/arrow_forward:")
+    session.page_link(place, text, session.address_of(run=run_id))

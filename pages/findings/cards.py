@@ -10,7 +10,7 @@ import streamlit as st
 
 from fairness_engine.findings.finding import MEANINGS, Finding, Level, Place, Subject
 from pages.findings import decide
-from pages.shared.app import navigation, wording
+from pages.shared.app import navigation, session, wording
 from pages.shared.runs import rule_runs
 
 if TYPE_CHECKING:
@@ -89,4 +89,4 @@ def _link(review: Review, card: Finding) -> None:
     if action.place is Place.FIGURES:
         query[rule_runs.VIEW] = rule_runs.FIGURES
         query |= {rule_runs.BY: list(action.attributes), rule_runs.SOURCE: action.source}
-    st.page_link(_PAGES[action.place].path, label=action.text, query_params=query, icon=":material/arrow_forward:")
+    session.page_link(_PAGES[action.place], action.text, query)

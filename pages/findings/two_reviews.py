@@ -71,10 +71,10 @@ class Other:
 
 def link(review: Review) -> None:
     """The way here, from the findings."""
-    st.page_link(
-        navigation.FINDINGS.path,
-        label="Compare with another review",
-        query_params={"review": review.id, _PARAMETER: _CHOOSE},
+    session.page_link(
+        navigation.FINDINGS,
+        "Compare with another review",
+        {"review": review.id, _PARAMETER: _CHOOSE},
         icon=":material/compare_arrows:",
     )
 
@@ -91,10 +91,10 @@ def draw(review: Review) -> None:
         review: the open one.
     """
     st.html(_STYLE)
-    st.page_link(
-        navigation.FINDINGS.path,
-        label="Back to the findings",
-        query_params={"review": review.id},
+    session.page_link(
+        navigation.FINDINGS,
+        "Back to the findings",
+        {"review": review.id},
         icon=":material/arrow_back:",
     )
     st.header("Compared with another review", anchor=False)
@@ -204,12 +204,7 @@ def _draw_found(before: Review, after: Review, found: TwoReviews) -> None:
     first = found.of(Topic.RETRAINING, Topic.ACCURACY, Topic.SHARE)
     if found.retraining_id:
         query = {"review": session.store().run(found.retraining_id).review_id or "", "run": found.retraining_id}
-        st.page_link(
-            navigation.RETRAIN.path,
-            label="See the retraining",
-            query_params=query,
-            icon=":material/arrow_forward:",
-        )
+        session.page_link(navigation.RETRAIN, "See the retraining", query)
     if first:
         st.header("Accuracy and shares", anchor=False)
         _draw_rows(first)
@@ -376,9 +371,4 @@ def _draw_examples(review: Review, found: PeopleFound, side: int, positions: np.
         pairs = store.pairs(run_id, int(shown[-1]) + 1)
         table = pair_frame(Domain(config.schema, config.scope), pairs, decisions_of(review), shown)
         tables.show(table.drop(columns=[DISTANCE, FOUND_AT]), key=f"examples_{title}_{run_id}")
-        st.page_link(
-            navigation.PAIRS.path,
-            label="All pairs of this search",
-            query_params={"review": review.id, "run": run_id},
-            icon=":material/arrow_forward:",
-        )
+        session.page_link(navigation.PAIRS, "All pairs of this search", {"review": review.id, "run": run_id})

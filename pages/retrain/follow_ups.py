@@ -277,16 +277,11 @@ def _links(measured: FollowUps) -> None:
     before, after = measured.both
     with st.container(horizontal=True, key="retrain_map_links"):
         for run, name in zip((before, after), ("before", "after"), strict=True):
-            st.page_link(
-                navigation.CERTIFY.path,
-                label=f"Boxes and table of the model {name}",
-                query_params=session.address_of(run=run.id),
-                icon=":material/arrow_forward:",
+            session.page_link(
+                navigation.CERTIFY, f"Boxes and table of the model {name}", session.address_of(run=run.id)
             )
         query = session.address_of(run=after.id) | {"with": before.id}
-        st.page_link(
-            navigation.CERTIFY.path, label="Both over time", query_params=query, icon=":material/arrow_forward:"
-        )
+        session.page_link(navigation.CERTIFY, "Both over time", query)
 
 
 _MAX_LISTED = 200
@@ -442,7 +437,7 @@ def _draw_lists(review: Review, runs: tuple[RunRecord, RunRecord], fates: Fates)
         else:
             query = session.address_of(run=runs[side].id)
             label = f"All pairs of the model {'after' if side else 'before'}"
-        st.page_link(navigation.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
+        session.page_link(navigation.PAIRS, label, query)
         text = "Select a line to open its card."
         if len(positions) > len(shown):
             text += f" The first {wording.count(len(shown))} are listed."

@@ -156,11 +156,8 @@ def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, Rul
     for place, run, result, meaning in zip(places, runs, results, (theme.BEFORE, theme.AFTER), strict=True):
         with place:
             st.html(side_html(result, meaning))
-            st.page_link(
-                navigation.GROUPS.path,
-                label=f"All rule sets of the model {meaning.name}",
-                query_params=session.address_of(run=run.id),
-                icon=":material/arrow_forward:",
+            session.page_link(
+                navigation.GROUPS, f"All rule sets of the model {meaning.name}", session.address_of(run=run.id)
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -22,9 +22,12 @@ from fairness_engine.errors import RoleError, RunError, StaleReviewError, StoreA
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
 from fairness_engine.store.people.roles import LOCAL_OWNER, NOBODY, UNLISTED_OWNER, Role, name_of
 from pages.shared.app import navigation, turns
+from pages.shared.app.kept import kept
 from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
+    from streamlit.navigation.page import Page
+
     from fairness_engine.model_process.pool import Evaluator
     from fairness_engine.model_process.questions import Question, Target
     from fairness_engine.store.records import FileRole, Review, RunRecord, StoredFile, UnreadableRun
@@ -533,14 +536,39 @@ def address_of(**changes: str) -> dict[str, str]:
 
 def go_to(place: navigation.Place) -> NoReturn:
     """Leave for another page with the open review and run."""
-    st.switch_page(place.path, query_params=address_of())
+    st.switch_page(script(place), query_params=address_of())
 
 
 def link_to(place: navigation.Place, label: str | None = None) -> None:
     """A link to another page with the open review and run."""
-    st.page_link(
-        place.path, label=markdown(label or place.title), query_params=address_of(), icon=":material/arrow_forward:"
-    )
+    page_link(place, markdown(label or place.title), address_of())
+
+
+def page_link(
+    place: navigation.Place,
+    label: str,
+    query_params: Mapping[str, str | list[str]],
+    icon: str = ":material/arrow_forward:",
+) -> None:
+    """A link to another page with an address of its own; ``label`` is Markdown."""
+    st.page_link(script(place), label=label, query_params=query_params, icon=icon)
+
+
+def script(place: navigation.Place) -> Page:
+    """Streamlit's page of a place; of a path alone it would look for the file at every link."""
+    return scripts()[place]
+
+
+def scripts() -> dict[navigation.Place, Page]:
+    """Streamlit's page of each place, looked for once a session."""
+    return kept("scripts", None, _scripts)
+
+
+def _scripts() -> dict[navigation.Place, Page]:
+    return {
+        place: st.Page(place.path, title=place.title, url_path=place.url or None, default=place is navigation.START)
+        for place in navigation.PLACES
+    }
 
 
 def can_start(review: Review) -> bool:

@@ -106,12 +106,7 @@ def named(review: Review) -> LinkedGroup | None:
 
 def link(place: navigation.Place, label: str, run_id: str, position: int, **also: str) -> None:
     """A link to another page that shows a group's people."""
-    st.page_link(
-        place.path,
-        label=wording.markdown(label),
-        query_params=session.address_of(group=address(run_id, position), **also),
-        icon=":material/arrow_forward:",
-    )
+    session.page_link(place, wording.markdown(label), session.address_of(group=address(run_id, position), **also))
 
 
 def remove() -> None:
@@ -141,9 +136,9 @@ def chip(review: Review, group: LinkedGroup | None) -> None:
             on_click=remove,
             help="Take the group away and show everybody.",
         )
-        st.page_link(
-            navigation.GROUPS.path,
-            label="Open the group",
-            query_params={"review": review.id, "run": group.run.id, "rule": str(group.position + 1)},
+        session.page_link(
+            navigation.GROUPS,
+            "Open the group",
+            {"review": review.id, "run": group.run.id, "rule": str(group.position + 1)},
             icon=":material/groups:",
         )

@@ -123,10 +123,10 @@ def adopt_review() -> None:
 
 def link_to(name: str, text: str) -> None:
     """A link to a comparison."""
-    st.page_link(
-        navigation.COMPARE.path,
-        label=wording.markdown(text),
-        query_params=session.address_of(**{_PARAMETER: name}),
+    session.page_link(
+        navigation.COMPARE,
+        wording.markdown(text),
+        session.address_of(**{_PARAMETER: name}),
         icon=":material/stacked_line_chart:",
     )
 
@@ -134,4 +134,4 @@ def link_to(name: str, text: str) -> None:
 def go_to(name: str) -> NoReturn:
     """Leave for a comparison."""
     st.session_state["open_comparison"] = name
-    st.switch_page(navigation.COMPARE.path, query_params=session.address_of(**{_PARAMETER: name}))
+    st.switch_page(session.script(navigation.COMPARE), query_params=session.address_of(**{_PARAMETER: name}))

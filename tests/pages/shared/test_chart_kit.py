@@ -20,6 +20,19 @@ def test_a_chart_has_a_title_named_axes_and_only_traces_with_points() -> None:
     assert kit.chart("Found", [drawn], "Rows", "Pairs", **kit.legend_above()).layout.showlegend
 
 
+def test_a_chart_is_written_once_and_anew_when_it_says_something_else() -> None:
+    figure = kit.chart("Found", [kit.bars([3.0], ["a"], colour="#000000")], "Rows", "Pairs")
+    figure.say("a: 3")
+    written = figure.to_dict()
+    assert figure.to_dict() is written
+    figure.say("a: 3")
+    assert figure.to_dict() is written
+    figure.say("a: three")
+    assert figure.to_dict()["layout"]["meta"] == "a: three"
+    assert kit.enlarged(figure, 2.0).to_dict()["layout"]["font"]["size"] == 2 * written["layout"]["font"]["size"]
+    assert written["data"][0]["x"] == figure.to_dict()["data"][0]["x"], "nothing of it was changed meanwhile"
+
+
 def test_a_trace_without_a_name_or_a_text_stays_out_of_legend_and_hover() -> None:
     silent = kit.line([0, 1], [2, 3], colour="#000000")
     assert silent["showlegend"] is False

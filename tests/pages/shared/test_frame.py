@@ -24,6 +24,25 @@ from pages.shared.app import navigation, theme
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def folding() -> None:
+    import streamlit as st
+
+    from pages.shared.app import frame as layout
+
+    layout.fold("More", lambda: st.text_input("Said", key="said"), "more")
+    layout.fold("Open", lambda: st.text_input("Told", key="told"), "open", is_open=True)
+
+
+def test_what_was_typed_into_a_fold_outlasts_its_closing() -> None:
+    app = AppTest.from_function(folding).run()
+    assert [field.key for field in app.text_input] == ["told"], "what stands open is drawn at once"
+    said.unfold(app, "more")
+    app.text_input(key="said").input("typed").run()
+    app.session_state["more_fold"] = False
+    app.run()
+    assert app.text_input(key="said").value == "typed"
+
+
 def prepared(store: RunStore) -> Review:
     """A review with everything but a run; the model is not opened."""
     sample = find_sample("credit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from pages.shared.app import session
 from pages.shared.app.kept import shared
 
 
@@ -56,3 +57,19 @@ def test_sessions_that_ask_at_once_get_one_value() -> None:
     for thread in threads:
         thread.join()
     assert len({id(value) for value in found}) == 1
+
+
+def test_a_rerun_asks_once_and_a_thread_that_serves_others_each_time() -> None:
+    """A pool of threads writes the files of all sessions: what it asked for one of them is nothing for the next."""
+    asked: list[str] = []
+
+    def owner() -> str:
+        return session.once(("owner", ""), lambda: asked.append("asked") or f"person {len(asked)}")
+
+    assert [owner(), owner()] == ["person 1", "person 2"]
+    with session.asking():
+        assert [owner(), owner()] == ["person 3", "person 3"]
+        session.forget_asked()
+        assert owner() == "person 4"
+    session.forget_asked()
+    assert [owner(), owner()] == ["person 5", "person 6"]

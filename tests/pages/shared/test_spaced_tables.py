@@ -75,3 +75,13 @@ def test_a_table_that_a_page_keeps_is_written_once_and_another_one_as_it_is(monk
         app.session_state["table"] = pd.DataFrame({"Rows": range(n_rows), "Left out": 0})
         app.run()
     assert len(app.session_state["written_tables"]) < 10, "a session's memory is bounded"
+
+
+def test_a_table_that_does_not_convert_as_it_is_is_shown_all_the_same() -> None:
+    app = AppTest.from_function(_one_table)
+    app.session_state["order"] = None
+    for mixed in (pd.DataFrame({"Value": [1, "two"]}), pd.DataFrame({"Value": [0.5, {"a": 1}]})):
+        app.session_state["table"] = mixed
+        app.run()
+        assert not app.exception
+        assert app.dataframe[0].value["Value"].astype(str).tolist() == mixed["Value"].astype(str).tolist()

@@ -40,7 +40,7 @@ _LEAST_F1 = 0.1
 _LEAST_PART = 0.05
 """Of all who are affected, in a group that is told."""
 _FEW = 40
-"""Of so few the set of values that fares worse is chosen and counted on the same."""
+"""Of fewer the set of values that fares worse is chosen and counted on the same; else on every second one each."""
 _LEAST_APART = 0.2
 """By which the values that fare worse are harmed more often, as a share of variants; less is in both directions."""
 _PLAINER = 0.05
@@ -209,14 +209,20 @@ def _told(
     variants = _decide(asked, model, domain)
     names = [domain.schema.inputs[i].name for i in domain.protected]
     alone = [int(variants.changes_along(axis).sum()) for axis in range(len(names))]
+    by_attribute = dict(zip(names, alone, strict=True))
+    rules = [condition_rule(one, domain) for one in conditions]
     harm = variants.harm
-    learnt, counted = (slice(None), slice(None)) if len(harm) < _FEW else (slice(0, None, 2), slice(1, None, 2))
+    n_judged = len(harm)
+    harm = harm[np.ptp(harm, axis=1) > 0]  # of more than two outcomes the others may be what changes
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    learnt, counted = (slice(None), slice(None)) if len(harm) < _FEW else halves
+    if not len(harm):
+        return AffectedGroup(rules, n, n_hits, n_judged, by_attribute)
     worse = _worse_values(harm[learnt].mean(axis=0), domain)
     is_worse = _hold_all(worse, domain.variant_values)
     inside = harm[counted][:, is_worse]
     outside = harm[counted][:, ~is_worse]
-    rules = [condition_rule(one, domain) for one in conditions]
-    group = AffectedGroup(rules, n, n_hits, len(harm), dict(zip(names, alone, strict=True)))
+    group = AffectedGroup(rules, n, n_hits, n_judged, by_attribute)
     if not worse or not inside.size or not outside.size or inside.mean() - outside.mean() < _LEAST_APART:
         return group
     return replace(
@@ -226,6 +232,7 @@ def _told(
         n_worse_harmed=round(float(inside.sum())),
         n_others=outside.size,
         n_others_harmed=round(float(outside.sum())),
+        n_told=len(inside),
     )
 
 

@@ -30,6 +30,8 @@ class AffectedGroup:
         worse: protected values that fare worse, as rules; empty where no set of values does.
         n_worse, n_worse_harmed: variants with these values, and the harmed among them.
         n_others, n_others_harmed: the other variants of the same people.
+        n_told: the people whose variants these are, of those judged: for whom another value decides about the
+            favourable outcome, without those who chose which values fare worse; 0 in runs of earlier versions.
     """
 
     rules: Rules
@@ -43,9 +45,10 @@ class AffectedGroup:
     n_others: Count = 0
     n_others_harmed: Count = 0
     as_they_are: dict[Text, Count] = field(default_factory=dict)
+    n_told: Count = 0
 
     def __post_init__(self) -> None:
-        hold(self.n_judged <= self.n_hits <= self.n, "people who are affected")
+        hold(self.n_told <= self.n_judged <= self.n_hits <= self.n, "people who are affected")
         hold(max(self.alone.values(), default=0) <= self.n_judged, "people of an attribute")
         hold(max(self.as_they_are.values(), default=0) <= self.n_judged, "people of an attribute")
         hold(self.n_worse_harmed <= self.n_worse and self.n_others_harmed <= self.n_others, "variants that are harmed")

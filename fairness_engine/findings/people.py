@@ -111,7 +111,8 @@ def _found_card(one: Evidence, favourable: str) -> Finding:
         population=f"people found by {technique_title(one)}",
         run_ids=(one.run.id,),
         action=Action(Place.PAIRS, one.run.id, "See these people"),
-        facts=_facts(one, group, favourable),
+        facts=(facts := _facts(one, group, favourable)),
+        brief=facts[-1][:1].lower() + facts[-1][1:] if group.worse else "",
     )
 
 
@@ -142,11 +143,16 @@ def _facts(one: Evidence, group: AffectedGroup, favourable: str) -> tuple[str, .
         unlike = "have the lower scores" if one.scope.score_gap > 0 else f"are decided against (not {favourable})"
         protected = list(one.scope.protected)
         over = f", over every combination of {listed(protected)}" if len(protected) > 1 else ""
+        decides = "that makes a difference" if one.scope.score_gap > 0 else f"that decides about {favourable}"
+        is_part = 0 < group.n_told < group.n_judged
+        whom = f"of those asked, for whom {decides}"
+        if is_part:
+            whom = f"of {count(group.n_told)} of the {count(group.n_judged)} asked, for whom {decides}"
+        chosen = "; others of them chose the values" if is_part else ""
         facts.append(
             f"With all else equal{over}, {who} {unlike} in {share(harmed)} of "
             f"{counted(group.n_worse, 'case')}, the other protected values in {share(others)} of "
-            f"{count(group.n_others)}. A case is one of those asked, for whom that makes a difference, with one "
-            "combination of protected values."
+            f"{count(group.n_others)}. A case is one {whom}, with one combination of protected values{chosen}."
         )
     return tuple(facts)
 

@@ -13,7 +13,7 @@ _MISSING = {
     Evidence.SCAN: "the data's people one by one",
     Evidence.SEARCH: "people beyond the data",
     Evidence.SHARE: "how often it happens",
-    Evidence.RULES: "groups of several attributes",
+    Evidence.RULES: "rule sets, groups found among all of several attributes",
     Evidence.PROOF: "proofs",
     Evidence.FIGURES: "rates by group",
     Evidence.PROXIES: "other columns that stand for a protected one",
@@ -43,10 +43,12 @@ def answer(found: Findings) -> list[str]:
         said += [f"Groups differ all the same: {tried.said[0].lower()}{tried.said[1:]}" for tried in through[:1]]
     said = said[:_MOST]
     if found.missing:
-        names = [_MISSING[evidence] for evidence in found.missing]
+        is_known = first[Subject.SHARE] is not None or proof is not None or counted_all is not None
+        missing = [one for one in found.missing if one is not Evidence.SHARE or not is_known]
+        names = [_MISSING[evidence] for evidence in missing]
         has_others = any(card.sentence.startswith(OF_ANOTHER_SCOPE) for card in found.cards)
         where = " in the scope of this review" if has_others else ""
-        said.append(f"Not looked at{where}: {', '.join(names)}.")
+        said += [f"Not looked at{where}: {', '.join(names)}."] if names else []
     return said
 
 

@@ -118,9 +118,12 @@ def _of_estimate(one: Evidence) -> Iterator[Number]:
         found = getattr(one.results, name)
         if found is None:
             continue
-        text = share(found.share) if found.low == found.high else share(found.share, found.low, found.high)
+        is_exact = found.low == found.high
+        text = share(found.share) if is_exact else share(found.share, found.low, found.high)
         what = f"Estimate, {one.run.config.distribution.value}: {whom} with {one.outcome}"
-        yield _number(one, Level.ESTIMATED, what, text, found.share, f"{name}.share", found.n)
+        yield _number(
+            one, Level.PROVED if is_exact else Level.ESTIMATED, what, text, found.share, f"{name}.share", found.n
+        )
 
 
 def _of_count(one: Evidence) -> Iterator[Number]:

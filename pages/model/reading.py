@@ -4,6 +4,7 @@ inputs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,16 +27,10 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import AnswersSource, Review
 
 MADE_BY = {
-    "scikit-learn": (
-        'answers = people[["id"]].assign(score=model.predict_proba(people[columns])[:, '
-        '1])\nanswers.to_csv("answers.csv", index=False)'
-    ),
-    "Keras": (
-        'answers = people[["id"]].assign(score=model.predict(inputs)[:, -1])\nanswers.to_csv("answers.csv", '
-        "index=False)"
-    ),
+    "scikit-learn": "model.predict_proba(people[columns])[:, 1]",
+    "Keras": "model.predict(inputs)[:, -1]",
 }
-"""How known answers are made where the model was trained."""
+"""How the scores of known answers are made where the model was trained."""
 
 
 _N_NUMBERED = 40
@@ -251,7 +246,11 @@ def _ask_answers(review: Review, source: AnswersSource | None) -> None:
     right.caption("Scores, or outcomes as the label has them; it must be no input of the model.")
     for made_by, code in MADE_BY.items():
         st.caption(f"Made with {made_by}:")
-        st.code(code, language="python")
+        columns_kept = f"[{json.dumps(review.schema.case_id)}]" if review.schema.case_id else "[]"
+        st.code(
+            f'answers = people[{columns_kept}].assign(score={code})\nanswers.to_csv("answers.csv", index=False)',
+            language="python",
+        )
     file = uploads.stored(uploaded, key, FileRole.OTHER)
     if file is None and column is None:
         return

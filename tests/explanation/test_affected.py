@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -212,6 +213,31 @@ def test_a_gap_of_scores_is_judged_by_scores() -> None:
     assert said(group.worse).keys() == {"sex"}
     assert group.n_worse_harmed == group.n_worse
     assert group.n_others_harmed == 0
+
+
+def three_outcomes(rows: np.ndarray) -> np.ndarray:
+    """Sex moves the old between the first two outcomes; of the young it decides who gets the third."""
+    scores = np.zeros((len(rows), 3))
+    is_woman = rows[:, 0] == 0
+    is_young = rows[:, 2] < 26
+    decision = np.where(is_young, np.where(is_woman, 0, 2), np.where(is_woman, 1, 0))
+    scores[np.arange(len(rows)), decision] = 1.0
+    return scores
+
+
+def test_of_three_outcomes_who_fares_worse_is_told_of_those_whom_it_decides_about_the_favourable_one() -> None:
+    domain = Domain(small_domain().schema, Scope(("sex",)))
+    model = replace(function_model(three_outcomes, 3), favourable=2)
+    (group,) = searched(model, domain).groups
+    people = found_rows(model, domain)
+    n_young = int((people[:, 2] < 26).sum())
+    assert 2 * group.n_told in range(n_young - 1, n_young + 2), "half of the young chose the values"
+    assert group.n_told < group.n_judged / 2, "the old are asked, too, and move between the others"
+    assert said(group.worse) == {"sex": [domain.schema.column("sex").labels[0]]}
+    assert (group.n_worse_harmed, group.n_others_harmed) == (group.n_worse, 0)
+    assert group.n_worse + group.n_others == group.n_told * domain.n_variants
+    (nobody,) = searched(replace(function_model(three_outcomes, 3), favourable=1), domain).groups
+    assert said(nobody.worse) == {"sex": [domain.schema.column("sex").labels[1]]}, "the old alone get the second"
 
 
 def test_of_very_many_finds_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,8 +200,8 @@ class _Part:
         name = plain_name(self.attribute.name)
         if self.attribute.is_number:
             return f"{name} {values}"
-        if self.name in _SPEAK_FOR_THEMSELVES:
-            return values
+        if self.name in _SPEAK_FOR_THEMSELVES and any(map(str.isalpha, "".join(self.attribute.labels))):
+            return values  # a code does not: "sex = 1"
         if values.strip().casefold() in _CLAIMS:
             return f"{name} = {values}"
         is_not = values.startswith(_NOT) and self.follows_noun

@@ -171,7 +171,8 @@ def say_before(review: Review) -> None:
     """
     if review.fit is None or is_without_model(review):
         return
-    n = len(session.runs(review.id))
+    now = (review.data_id, review.model_id)
+    n = sum((run.config.data_id, run.config.model_id) == now for run in session.runs(review.id))
     if not n:
         return
     made = (

@@ -11,7 +11,13 @@ from fairness_engine.findings.finding import Action, Figure, Finding, Level, Pla
 from fairness_engine.groups.figures.report import FOUR_FIFTHS, Bounded, FigureVerdict, GroupRates, GroupTable
 from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.groups.rule_sets.mining import NO_RULE
-from fairness_engine.groups.rule_sets.phrases import categories, group_text, interval_text, sentence
+from fairness_engine.groups.rule_sets.phrases import (
+    categories,
+    group_text,
+    interval_text,
+    key_words,
+    sentence,
+)
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.kinds import FIGURES, RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
@@ -131,7 +137,7 @@ def _rule_card(one: Evidence, result: RuleResult, position: int, favourable: str
         )
     n = int(scored.n_inside[position] + scored.n_outside[position])
     return Finding(
-        key=f"rule|{who}",
+        key=f"rule|{key_words(who)}",
         subject=Subject.GROUP,
         level=Level.RULE,
         title=f"{_capital(who)}: {100 * score:.1f} points less often {favourable}",

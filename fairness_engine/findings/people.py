@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairness_engine.explanation.results import AffectedGroup
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import MAX_KEY, Action, Figure, Finding, Level, Place, Subject, Tried
-from fairness_engine.groups.rule_sets.phrases import conditions_of_rules, words_of_rules
+from fairness_engine.groups.rule_sets.phrases import conditions_of_rules, key_words, words_of_rules
 from fairness_engine.intervals import share_interval
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
@@ -119,7 +119,7 @@ def _found_card(one: Evidence, favourable: str) -> Finding:
 def _key(one: Evidence, group: AffectedGroup) -> str:
     """What the card is about: attributes and who fares worse, not where exactly a range was cut."""
     columns = ",".join(sorted(rule["column"] for rule in group.rules))
-    worse = words_of_rules(one.run.config.schema, group.worse) if group.worse else ""
+    worse = key_words(words_of_rules(one.run.config.schema, group.worse)) if group.worse else ""
     return f"whom|{','.join(one.scope.protected)}|{worse}|{columns}"[:MAX_KEY]
 
 

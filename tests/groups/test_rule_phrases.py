@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
-from fairness_engine.groups.rule_sets.phrases import group_words, group_words_of_json, plain_name, share_text
+from fairness_engine.groups.rule_sets.phrases import (
+    group_words,
+    group_words_of_json,
+    key_words,
+    plain_name,
+    share_text,
+)
 
 SEX = RuleAttribute("Sex", "categorical", ("Male", "Female"))
 RACE = RuleAttribute("race", "categorical", ("White", "Black", "Asian", "Other"))
@@ -19,6 +25,8 @@ AGE = RuleAttribute(
 )
 HOURS = RuleAttribute("hours_per_week", "integer", ("1 to 39", "40", "41 to 99"), (1, 40, 41), (39, 40, 99))
 SCORE = RuleAttribute("score", "real", ("0 to 0.25", "0.25 to 0.5", "0.5 to 1"), (0, 0.25, 0.5), (0.25, 0.5, 1))
+CODED = RuleAttribute("Sex", "categorical", ("0", "1"))
+CODED_RACE = RuleAttribute("race", "categorical", ("1", "2", "3", "4"))
 RELIGION = RuleAttribute("religion", "term", ("muslim", "jewish"))
 
 
@@ -39,6 +47,9 @@ def rule_of(attribute: RuleAttribute, *values: int) -> int:
         (LIVES, (0, 2, 3), "people not living in Town"),
         (JOB, (0, 1), "marital status Married or Widowed"),
         (FOREIGN, (1,), "foreign worker = yes"),
+        (CODED, (1,), "Sex = 1"),
+        (CODED_RACE, (1, 2), "race 2 or 3"),
+        (CODED_RACE, (0, 1, 2), "race not 4"),
         (AGE, (1, 2), "people aged 20 to 59"),
         (AGE, (0,), "people aged 19 or under"),
         (AGE, (2, 3), "people aged 40 or over"),
@@ -111,3 +122,18 @@ def test_a_share(share: float, text: str) -> None:
 def test_a_name_is_never_empty() -> None:
     assert plain_name("hours_per_week") == "hours per week"
     assert plain_name("_") == "_"
+
+
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [
+        ("people aged 22 or under, Sex = 1", "people aged 22 or under, 1"),
+        ("race 2 or 3", "2 or 3"),
+        ("race not 4, sex = 0", "not 4, 0"),
+        ("women, White or Asian", "women, White or Asian"),
+        ("sex ratio 3 or more, horse race 2", "sex ratio 3 or more, horse race 2"),
+    ],
+)
+def test_decisions_of_versions_before_are_found_again(words: str, before: str) -> None:
+    """Keys are made of words; those of bare codes are what they were."""
+    assert key_words(words) == before

@@ -7,6 +7,7 @@ the column's name before its values. Text of the file is not escaped here; whoev
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ _SEX = {"sex", "gender"}
 _AGE = {"age", "age in years", "age years"}
 _SPEAK_FOR_THEMSELVES = _SEX | {"race", "ethnicity", "ethnic group", "race ethnicity", "nationality", "religion"}
 """Names of columns whose labels need no name before them: "White or Asian"."""
+_NAMED_CODE = re.compile(
+    rf"(^|, )(?:{'|'.join(sorted(_SPEAK_FOR_THEMSELVES))})(?: =)? (?=(?:not )?[^a-z]*\d)", re.IGNORECASE
+)
 _PREPOSITIONS = ("in", "from", "at", "with", "by", "for", "on")
 """The last word of a column's name that its values can follow: ``born_in`` gives "born in Africa"."""
 _CLAIMS = {"yes", "no", "true", "false", "0", "1"}
@@ -77,6 +81,13 @@ def words_of_rules(schema: Schema, rules: Sequence[Rule]) -> str:
     """
     parts = [_part_of(schema, rule) for rule in rules]
     return _group([part for part in parts if part is not None]) or "everybody"
+
+
+def key_words(words: str) -> str:
+    """The words of a group as a key has them, by which a decision about it is found again: codes of columns that mostly
+    speak for themselves stood bare in earlier versions.
+    """
+    return _NAMED_CODE.sub(r"\1", words)
 
 
 def conditions_of_rules(schema: Schema, rules: Sequence[Rule]) -> str:

@@ -22,10 +22,10 @@ from pages.shared.review import model_fit
 
 if TYPE_CHECKING:
     import pandas as pd
-    from plotly.graph_objects import Figure
 
     from fairness_engine.errors import ModelError
     from fairness_engine.store.records import Review
+    from pages.shared.charts.drawn import Drawn
 
 FORMATS = "Keras (.keras, .h5), ONNX (.onnx), scikit-learn saved with skops (.skops), ReluVal text (.nnet)"
 UNSAFE_FORMATS = "pickle and joblib (.pkl, .joblib)"
@@ -229,7 +229,7 @@ def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
     )
 
 
-def _share_chart(table: pd.DataFrame, texts: Sequence[str], rows: str) -> Figure:
+def _share_chart(table: pd.DataFrame, texts: Sequence[str], rows: str) -> Drawn:
     names = [wording.escaped(name) for name in table["Decision"]]
     bars = kit.bars(
         [100 * share for share in table["Share of rows"]],

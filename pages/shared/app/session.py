@@ -40,7 +40,6 @@ ROOT = Path(__file__).resolve().parents[3]
 _NAMES = ("review", "run", "predict", "tour")
 """What a link keeps: the open review and run, and the switches of teaching."""
 _SEEN = "seen_review"
-_OPEN = ("open", "review")
 _own = local()
 """Of this thread, and so of one session: what its rerun has asked of the store."""
 _one_at_a_time = Lock()
@@ -318,7 +317,7 @@ def review_to_find(ask: Callable[[], str | None]) -> str | None:
 def current_review() -> Review | None:
     """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is
     not saved over unseen; ``None`` when none is open, or the link names none or one of somebody else."""
-    return once(_OPEN, _current_review)
+    return once(("open", "review"), _current_review)
 
 
 def _current_review() -> Review | None:

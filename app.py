@@ -25,13 +25,14 @@ def main() -> None:
             session.remember_address()
             presenting.remember()
             session.enter(page.url_path)
-            with access.unseen("page"):
+            head = st.container(key="page_head", gap=None)
+            with head:
                 access.arrive(page.url_path)
-                announced.draw()
             open_pages = frame.menu(scripts)
-            with st.container(key="page_head", gap=None):
+            with head:
                 paper.head(session.current_review())
                 presenting.control(open_pages, page)
+                announced.draw()
         with frame.boundary():
             tour.draw(page.url_path)
             page.run()

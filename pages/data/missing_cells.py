@@ -39,7 +39,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
     found = kept("spellings", (table.source_hash, schema), lambda: find_spellings(table, schema))
     proposed = [each for each in found if each.text and not each.is_missing]
     title = "Treat as missing" + (f": {wording.counted(len(proposed), 'spelling')} to decide" if proposed else "")
-    with st.expander(title, expanded=bool(proposed), key="missing_cells"):
+
+    def ask() -> None:
         st.caption(
             "What is ticked is missing: no category and no number. Empty cells of a column of texts become one more "
             "category when you untick them. Words such as “unknown”, and numbers such as 999 that stand apart from the "
@@ -71,6 +72,8 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
                 st.caption(f"No cell holds {wording.markdown(wording.listed(wanted))}.")
             else:
                 _keep(review, marked, redraw)
+
+    frame.fold(title, ask, f"missing_cells_{review.id}", is_open=bool(proposed))
 
 
 def _changed(review: Review, name: str, spellings: list[Spelling]) -> list[Spelling]:

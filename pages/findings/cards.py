@@ -26,13 +26,17 @@ STYLE = """
 .eh-finding-title {font-size: 1.16rem; font-weight: 650; line-height: 1.35; overflow-wrap: anywhere;}
 .eh-level {border: 1.5px solid currentColor; border-radius: 0.9rem; padding: 0 0.55rem; font-size: 0.85rem;
   font-weight: 600; white-space: nowrap; display: inline-block;}
-.eh-tried {line-height: 1.6;}
+.eh-finding-said, .eh-finding-facts {max-width: 62rem; margin: 0.55rem 0 0.25rem 0; line-height: 1.6;
+  overflow-wrap: anywhere;}
+.eh-finding-facts {margin-top: 0; padding-left: 1.2rem; font-size: 0.95rem; line-height: 1.5;}
+.eh-tried {border: 1px solid light-dark(#D5DAE0, #3A424C); border-radius: 0.4rem; padding: 0.9rem 1rem;
+  margin-bottom: 0.8rem; line-height: 1.6; overflow-wrap: anywhere;}
+.eh-tried ul {margin: 0.4rem 0 0 0; padding-left: 1.2rem;}
 [class*="st-key-finding_"] {border-left: 0.28rem solid light-dark(#D55E00, #FF8A4C) !important;}
 [class*="st-key-finding_retrained"] {border-left-color: light-dark(#009E73, #3CC79C) !important;}
 [class*="st-key-finding_"] {gap: 0.55rem !important; padding-bottom: 0.6rem !important;}
-[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] p {max-width: 62rem; margin-bottom: 0.25rem;}
-[class*="st-key-finding_"] [data-testid="stMarkdownContainer"] li {font-size: 0.95rem;
-  margin: 0 0 0 1.2rem; line-height: 1.5;}
+[class*="st-key-finding_"] > [data-testid="stElementContainer"]:has([data-testid="stHtml"], .stAlert, .stMarkdown)
+  {flex: 1 0 100% !important;}
 .eh-short-title {font-size: 1.16rem; font-weight: 650; margin-bottom: 0.2rem;}
 .eh-short {font-size: 1.08rem; line-height: 1.55; max-width: 66rem; margin: 0; padding-left: 1.2rem;}
 .eh-short li {margin: 0.15rem 0;}
@@ -66,16 +70,15 @@ def draw(review: Review, card: Finding, number: int, decision: Decision | None, 
         comments: of this finding, the oldest first.
     """
     name = "finding_retrained" if card.subject is Subject.RETRAINED else f"finding_{number}"
-    with st.container(border=True, key=name):
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=name):
+        facts = "".join(f"<li>{wording.escaped(fact)}</li>" for fact in card.facts)
         st.html(
             f'<div class="eh-finding"><span class="eh-finding-number">{number}</span>'
             f'<span class="eh-finding-title">{wording.escaped(card.title)}</span>{level_badge(card.level)}</div>'
+            f'<p class="eh-finding-said">{wording.escaped(card.sentence)}</p><ul class="eh-finding-facts">{facts}</ul>'
         )
-        facts = "\n".join(f"- {wording.markdown(fact)}" for fact in card.facts)
-        st.markdown(f"{wording.markdown(card.sentence)}\n\n{facts}")
-        with st.container(horizontal=True, vertical_alignment="center", key=f"actions_{number}"):
-            _link(review, card)
-            decide.buttons(review, card, number, decision, comments)
+        _link(review, card)
+        decide.buttons(review, card, number, decision, comments)
         decide.say(card, decision, datetime.now(UTC).date())
 
 

@@ -16,7 +16,7 @@ from pages.shared.app.kept import kept
 from pages.shared.runs import phrases
 
 if TYPE_CHECKING:
-    from fairness_engine.findings.finding import Findings
+    from fairness_engine.findings.finding import Findings, Tried
     from fairness_engine.store.records import Review, RunRecord
 
 _ORDER_OF_GROUPS = (
@@ -129,12 +129,14 @@ def _say_tried(found: Findings) -> None:
     nothing = "Nothing was found so far" if found.active else "Nothing was found"
     st.header("Looked at, and nothing found" if found.cards else nothing, anchor=False)
     st.caption("What was tried, how much of it, what that shows, and what it does not.")
-    for tried in found.tried:
-        with st.container(border=True):
-            level = f"{cards.level_badge(tried.level)} " if tried.level is not None and tried.level != "found" else ""
-            st.html(f'<div class="eh-tried">{level}<b>{wording.escaped(tried.title)}</b></div>')
-            lines = (tried.said, f"Shows: {tried.shows}", f"Does not show: {tried.does_not_show}")
-            st.markdown("\n".join(f"- {wording.markdown(line)}" for line in lines))
+    st.html("".join(map(_tried_html, found.tried)))
+
+
+def _tried_html(tried: Tried) -> str:
+    level = f"{cards.level_badge(tried.level)} " if tried.level is not None and tried.level != "found" else ""
+    lines = (tried.said, f"Shows: {tried.shows}", f"Does not show: {tried.does_not_show}")
+    said = "".join(f"<li>{wording.escaped(line)}</li>" for line in lines)
+    return f'<div class="eh-tried">{level}<b>{wording.escaped(tried.title)}</b><ul>{said}</ul></div>'
 
 
 def _say_rest(found: Findings) -> None:

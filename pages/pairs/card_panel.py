@@ -95,7 +95,8 @@ def _pin(review: Review, run: RunRecord, position: int) -> None:
     store = session.store()
     held = next((pin for pin in store.pins(review.id) if (pin.run_id, pin.pair_index) == (run.id, position)), None)
     label = "Pinned" if held else "Pin"
-    with st.popover(label, icon=":material/keep:"):
+
+    def ask() -> None:
         note = st.text_area(
             "Note",
             held.note if held else "",
@@ -109,6 +110,8 @@ def _pin(review: Review, run: RunRecord, position: int) -> None:
         if held and controls.button("Remove the pin", key="pin_remove"):
             store.remove_pin(review.id, run.id, position)
             st.rerun(scope="app")
+
+    frame.popup(label, ask, f"pin_{run.id}_{position}", icon=":material/keep:")
 
 
 def _form(run: RunRecord, pair: Pairs, position: int) -> Pairs:

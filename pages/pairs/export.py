@@ -25,7 +25,7 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 from fairness_engine.runs.writers.pairs_csv import different
 from pages.shared import exports
-from pages.shared.app import wording
+from pages.shared.app import frame, wording
 from pages.shared.people import case_ids
 from pages.shared.people.case_ids import Index
 from pages.shared.runs.results import results_of
@@ -113,7 +113,8 @@ def draw(
         positions: of the list among them.
         n_stored: how many pairs the run has.
     """
-    with st.popover("Save as CSV", icon=":material/download:"):
+
+    def ask_and_save() -> None:
         is_human = st.toggle(
             "Human labels",
             value=True,
@@ -138,6 +139,8 @@ def draw(
         _button(f"All {wording.counted(n_stored, 'pair')}", "all", run, all_pairs)
         if len(positions) < n_stored:
             _button(f"The {wording.counted(len(positions), 'pair')} of the list", "matching", run, listed_pairs)
+
+    frame.popup("Save as CSV", ask_and_save, f"csv_pairs_{run.id}", icon=":material/download:")
 
 
 def _button(label: str, which: str, run: RunRecord, make: Callable[[], bytes]) -> None:

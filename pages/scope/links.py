@@ -145,7 +145,8 @@ def _ask_own(schema: Schema, protected: Sequence[str]) -> None:
     owners = [name for name in protected if _is_listed(schema.column(name))]
     if not columns or not owners:
         return
-    with st.popover("Link another attribute", icon=":material/add_link:"):
+
+    def ask() -> None:
         owner = schema.column(
             st.selectbox("Protected attribute", owners, format_func=wording.markdown, key="link_owner") or owners[0]
         )
@@ -166,6 +167,8 @@ def _ask_own(schema: Schema, protected: Sequence[str]) -> None:
         values = tuple(column.codes[place or 0] for place in places)
         link = Link(owner.name, column.name, owner.codes, (values,))
         st.button("Link them", key="add_link", on_click=_add, args=(tuple(protected), link), type="primary")
+
+    frame.popup("Link another attribute", ask, "link_another", icon=":material/add_link:")
 
 
 def _add(protected: tuple[str, ...], link: Link) -> None:

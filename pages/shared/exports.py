@@ -22,7 +22,7 @@ import streamlit as st
 
 from fairness_engine.data.links.spelling import link_text
 from fairness_engine.errors import EvenhandError
-from pages.shared.app import session
+from pages.shared.app import frame, session
 from pages.shared.people.decisions import decisions_of
 from pages.shared.review import tables
 from pages.shared.runs import phrases
@@ -54,24 +54,32 @@ def offer_csv(
     """
     known_facts = facts_of(session.current_review(), run_ids)
     look = session.still_opens()
+    has_comma = bool(st.session_state.get(_DECIMAL_COMMA))
 
     def pressed() -> bytes:
         look()
         return bundle(make(), known_facts(), name, decimal_comma=has_comma)
 
-    place = st.container() if is_open else st.popover(label, icon=":material/download:")
-    with place:
-        has_comma = ask_format(key) if not is_open else bool(st.session_state.get(_DECIMAL_COMMA))
+    def save(icon: str | None) -> None:
         st.download_button(
             label,
             pressed,
             f"{name}.zip",
             "application/zip",
             key=key,
-            icon=None if is_open else ":material/download:",
+            icon=icon,
             on_click="ignore",
             width="stretch",
         )
+
+    def ask_and_save() -> None:
+        ask_format(key)
+        save(":material/download:")
+
+    if is_open:
+        save(None)
+    else:
+        frame.popup(label, ask_and_save, f"{key}_popup", icon=":material/download:")
 
 
 def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key: str, hint: str | None = None) -> None:
@@ -96,15 +104,15 @@ def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key:
     st.download_button(label, given, name, kind, key=key, icon=icon, on_click="ignore", help=hint)
 
 
-def ask_format(key: str) -> bool:
-    """Whether tables are for a spreadsheet with decimal commas; what is chosen once holds for every file of the
+def ask_format(key: str) -> None:
+    """Ask whether tables are for a spreadsheet with decimal commas; what is chosen once holds for every file of the
     session.
     """
 
     def keep() -> None:
         st.session_state[_DECIMAL_COMMA] = st.session_state[f"{key}_comma"]
 
-    chosen: bool = st.toggle(
+    st.toggle(
         "For Excel with decimal comma",
         value=bool(st.session_state.get(_DECIMAL_COMMA)),
         key=f"{key}_comma",
@@ -113,7 +121,6 @@ def ask_format(key: str) -> bool:
         "Spanish opens a file. Off: commas and 0.5.",
     )
     st.caption("A zip of two tables: this one, and where it comes from.")
-    return chosen
 
 
 def bundle(table: bytes, facts: Facts, name: str, *, decimal_comma: bool) -> bytes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from pages.shared.app import paper, presenting, wording
 if TYPE_CHECKING:
     import pyarrow as pa
     from pandas.io.formats.style import Styler
+    from streamlit.delta_generator import DeltaGenerator
 
 _HEAD_PIXELS = 37
 _MOST_CELLS = 600
@@ -28,14 +28,17 @@ _SPACED_FROM = 1_000
 _IDENTIFIERS = frozenset({"Seed"})
 """Columns of whole numbers that are names, not counts."""
 ROW_PIXELS = 35
+_HOW_TO_CHOOSE = '<p class="evenhand-hint">Arrow keys go through the table, Space or Enter chooses a line.</p>'
+"""By keyboard: seen where the focus is, and heard by whom the page is read to."""
 
 
-def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
+def show(table: pd.DataFrame | pa.Table, key: str, hint: str = "", **options: Any) -> Any:
     """Draw a table without its index.
 
     Args:
         table: what is shown.
         key: of the table.
+        hint: HTML beside it.
         options: more of Streamlit's.
 
     Returns:
@@ -43,7 +46,7 @@ def show(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> Any:
     """
     on_screen, on_paper = _written(table, options.get("column_config"), options.get("column_order"))
     event = st.dataframe(on_screen, hide_index=True, key=key, **_for_its_text(options))
-    st.html(on_paper)
+    st.html(hint + on_paper)
     return event
 
 
@@ -128,7 +131,7 @@ def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int
         options: more of Streamlit's.
     """
     with _choosing(key):
-        event = show(table, key, on_select="rerun", selection_mode="single-row", **options)
+        event = show(table, key, _HOW_TO_CHOOSE, on_select="rerun", selection_mode="single-row", **options)
     return next((row for row in event.selection.rows if row < len(table)), None)
 
 
@@ -154,6 +157,7 @@ def choose_row(
         show(
             table,
             key,
+            _HOW_TO_CHOOSE,
             on_select=tell,
             selection_mode="single-row",
             selection_default={"selection": {"rows": list(chosen)}} if chosen else None,
@@ -161,14 +165,9 @@ def choose_row(
         )
 
 
-@contextmanager
-def _choosing(key: str) -> Iterator[None]:
-    """Around a table of which a line is chosen: the browser knows it by its key (``access``), and how to choose by
-    keyboard is said where the focus is, and to whom the page is read.
-    """
-    with st.container(key=f"choose_{key}", gap=None):
-        yield
-        st.caption("Arrow keys go through the table, Space or Enter chooses a line.")
+def _choosing(key: str) -> DeltaGenerator:
+    """Around a table of which a line is chosen: the browser knows it by its key (``access``)."""
+    return st.container(key=f"choose_{key}", gap=None)
 
 
 def spaced(

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(max_evaluations=100_000, proof_seconds=4.0)
 """Of each run of a demo: a class waits for it."""
-_COLUMNS = 3
 _OF_TOUR = "recidivism"
 _TOLERANCE = 0.1
 """Of the tour's retraining: what is planted in the outcomes is accuracy, too."""
@@ -46,11 +45,9 @@ def show_demos(lines: Sequence[ReviewLine]) -> None:
     held = {(line.data, line.model) for line in lines if not line.is_archived}
     with_answers = not classroom.predicts()
     st.html(picture.STYLE)
-    for start in range(0, len(samples), _COLUMNS):
-        with frame.wrapping(f"demos_{start}"):
-            places = st.columns(_COLUMNS)
-        for place, sample in zip(places, samples[start : start + _COLUMNS], strict=False):
-            with place.container(border=True, key=f"demo_{sample.name}", height="stretch", gap="small"):
+    with frame.grid("demos"):
+        for sample in samples:
+            with st.container(border=True, key=f"demo_{sample.name}", height="stretch"):
                 _show_demo(sample, lines, held, with_answers=with_answers)
 
 
@@ -70,26 +67,30 @@ def _show_demo(
     ]
     if with_answers:
         names = (sample.groups[0], sample.groups[1])
-        st.html(picture.two_groups(names, model.measured.groups[:2]))
-        st.markdown(wording.markdown(lessons.finding(sample, model)))
+        said = wording.escaped(lessons.finding(sample, model))
+        st.html(f"{picture.two_groups(names, model.measured.groups[:2])}<p>{said}</p>")
     is_anew = False
+
+    def show_more() -> None:
+        nonlocal is_anew
+        if with_answers:
+            st.markdown(f"**The right answer.** {wording.markdown(model.known)}")
+        st.download_button(
+            "Exercise sheet",
+            partial(sheet.sheet_of, sample, model),
+            f"exercise-{model.name}.html",
+            "text/html",
+            key=f"demo_sheet_{sample.name}",
+            on_click="ignore",
+            icon=":material/print:",
+        )
+        if (sample.data.name, model.path.name) in held:
+            st.caption("“Show the findings” opens the review of this demo that is there.")
+            is_anew = st.button("Start another review of it", key=f"demo_anew_{sample.name}")
+
     with st.container(horizontal=True, key=f"demo_buttons_{sample.name}", gap="small"):
         is_wanted = st.button("Show the findings", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
-        with st.popover("More", type="tertiary", key=f"demo_more_{sample.name}"):
-            if with_answers:
-                st.markdown(f"**The right answer.** {wording.markdown(model.known)}")
-            st.download_button(
-                "Exercise sheet",
-                partial(sheet.sheet_of, sample, model),
-                f"exercise-{model.name}.html",
-                "text/html",
-                key=f"demo_sheet_{sample.name}",
-                on_click="ignore",
-                icon=":material/print:",
-            )
-            if (sample.data.name, model.path.name) in held:
-                st.caption("“Show the findings” opens the review of this demo that is there.")
-                is_anew = st.button("Start another review of it", key=f"demo_anew_{sample.name}")
+        frame.popup("More", show_more, f"demo_more_{sample.name}", type="tertiary")
     if not (is_wanted or is_anew):
         return
     if is_anew:

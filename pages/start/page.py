@@ -48,5 +48,3 @@ else:
     )
 
 frame.fold("Real data sets, fetched when you ask for one", public_data.ask_real_data, "real_data_sets")
-where = "this machine" if session.is_local_server() else "this server"
-st.caption(f":material/lock: Your data stays on {where}; no telemetry.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,7 +13,7 @@ from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import UnreadableRun
 from pages.shared import tables
-from pages.shared.app import closed, session, wording
+from pages.shared.app import closed, frame, session, wording
 from pages.shared.app.frame import guarded
 from pages.shared.app.kept import kept
 from pages.shared.members import panel
@@ -157,8 +158,7 @@ def _show_chosen(line: ReviewLine) -> None:
                     icon=":material/arrow_forward:",
                 )
             if line.role.may_change:
-                with st.popover("Rename", type="tertiary", key="rename_review"):
-                    st.text_input("New name", line.name, key=f"name_{line.id}", on_change=_rename, args=(line.id,))
+                frame.popup("Rename", partial(_ask_name, line), "rename_review", type="tertiary")
             if review is not None and line.role.may_change:
                 _button("Duplicate", _duplicate, line, _duplicate_help(line))
             panel.draw(line)
@@ -169,6 +169,10 @@ def _show_chosen(line: ReviewLine) -> None:
                 _button("Delete", _delete, line, "Off this list for good. Its files stay until they are cleaned up.")
             else:
                 _button("Archive", _archive, line, "Put aside. Nothing is deleted, and it can be taken back.")
+
+
+def _ask_name(line: ReviewLine) -> None:
+    st.text_input("New name", line.name, key=f"name_{line.id}", on_change=_rename, args=(line.id,))
 
 
 def _duplicate_help(line: ReviewLine) -> str:

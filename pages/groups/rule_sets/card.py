@@ -18,7 +18,7 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import RULES
 from pages.groups.rule_sets import cards, people, phrases
 from pages.groups.texts import sentence_pairs
-from pages.shared.app import session, wording
+from pages.shared.app import frame, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.reruns import rerun_fragment
 from pages.shared.members import controls
@@ -230,7 +230,8 @@ def pin_of(review: Review, run: RunRecord, position: int) -> RulePin | None:
 def _pin(review: Review, run: RunRecord, position: int) -> None:
     """Keep the rule set with a note."""
     held = pin_of(review, run, position)
-    with st.popover("Pinned" if held else "Pin", icon=":material/keep:", key=f"rule_pin_{position}"):
+
+    def ask() -> None:
         note = st.text_area(
             "Note",
             held.note if held else "",
@@ -244,3 +245,5 @@ def _pin(review: Review, run: RunRecord, position: int) -> None:
         if held and controls.button("Remove the pin", key="rule_pin_remove"):
             session.store().remove_rule_pin(review.id, run.id, position)
             rerun_fragment()
+
+    frame.popup("Pinned" if held else "Pin", ask, f"rule_pin_{run.id}_{position}", icon=":material/keep:")

@@ -210,7 +210,6 @@ def first_of(run: RunRecord, result: RuleResult) -> int | None:
 STYLE = """
 <style>
 .eh-rule {line-height: 1.45}
-[class*="st-key-wrap_wide_rules_"] [class*="st-key-rule_"] {flex-wrap: nowrap}
 .eh-rule-top {display: flex; gap: 0.6rem; align-items: baseline; flex-wrap: wrap}
 .eh-rule-rank {font-weight: 650; opacity: 0.75; min-width: 1.2rem}
 .eh-rule-tag {border: 1px solid currentColor; border-radius: 0.9rem; padding: 0 0.55rem; font-size: 0.85rem;
@@ -252,14 +251,9 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: 
     """
     key = (run_id, ranked.positions.tobytes(), n_shown, theme.is_dark())
     cards = kept("rules_cards", key, lambda: cards_of(result, ranked, n_shown))
-    for start in range(0, len(cards), 2):
-        with frame.wrapping(f"rules_{start}", is_wide=True):
-            places = st.columns(2, gap="small")
-        for place, card in zip(places, cards[start : start + 2], strict=False):
-            card_place = place.container(
-                horizontal=True, gap="small", border=True, height="stretch", key=f"rule_{card.position}"
-            )
-            with card_place:
+    with frame.grid("rules", is_wide=True):
+        for card in cards:
+            with st.container(horizontal=True, border=True, height="stretch", key=f"rule_{card.position}", wrap=False):
                 st.html(card.body, width="stretch")
                 _open_button(run_id, card.position, is_open=card.position == chosen)
 

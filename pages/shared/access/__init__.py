@@ -19,13 +19,16 @@ _SCRIPTS = ("rows", "focus", "voice", "names", "charts", "mount")
 
 STYLE = """
 <style>
-[class*="st-key-access_"], :has(> [class*="st-key-access_"]) {position: absolute; height: 0; overflow: hidden;}
+[class*="st-key-access_"], [data-testid="stLayoutWrapper"]:has(> [class*="st-key-access_"]) {position: absolute;
+  height: 0; overflow: hidden;}
 .evenhand-read {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);}
 [class*="st-key-choose_"] {position: relative;}
-[class*="st-key-choose_"] > :last-child {position: absolute; bottom: 100%; left: 0; z-index: 2; width: auto;
-  pointer-events: none; padding: 0 0.6rem 0 0; background: light-dark(#FFFFFF, #14171B);}
-[class*="st-key-choose_"] > :last-child p {font-size: 0.8rem; line-height: 1rem;}
-[class*="st-key-choose_"]:not([data-by-key]) > :last-child {clip-path: inset(50%); height: 1px; overflow: hidden;}
+[class*="st-key-choose_"] > :has(.evenhand-hint), [class*="st-key-choose_"] > * > :has(.evenhand-hint)
+  {position: static !important; display: block !important;}
+.evenhand-hint {position: absolute; bottom: 100%; left: 0; z-index: 2; pointer-events: none; margin: 0;
+  padding: 0 0.6rem 0 0; background: light-dark(#FFFFFF, #14171B); color: light-dark(#5A6069, #A7ADB5);
+  font-size: 0.8rem; line-height: 1rem;}
+[class*="st-key-choose_"]:not([data-by-key]) .evenhand-hint {clip-path: inset(50%); height: 1px; overflow: hidden;}
 [data-testid="stMain"] h1:focus-visible {outline: 3px solid light-dark(#0067A3, #7CC4F0); outline-offset: -3px;
   width: fit-content; padding-left: 0.4rem; padding-right: 0.4rem;}
 </style>

@@ -25,6 +25,8 @@ from pages.shared.members import sign_in
 if TYPE_CHECKING:
     import pandas as pd
     from streamlit.delta_generator import DeltaGenerator
+    from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
     from streamlit.navigation.page import Page
 
     from fairness_engine.oracle.domain import Scope
@@ -97,6 +99,10 @@ STYLE = """
     > [data-testid="stColumn"],
 .st-key-wrap_figures > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"] {min-width: 13rem;}
+[class*="st-key-grid_"] {display: grid !important;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, max(18rem, 30%)), 1fr));}
+[class*="st-key-grid_"] > [data-testid="stLayoutWrapper"] > * {height: 100%;}
+[class*="st-key-grid_wide_"] {grid-template-columns: repeat(auto-fill, minmax(min(100%, max(25rem, 40%)), 1fr));}
 [data-testid="stLayoutWrapper"]:has(> .st-key-teaching) {margin: -5.1rem 0 1.6rem 0;}
 .st-key-teaching {justify-content: flex-end;}
 @media (max-width: 1150px) {
@@ -129,6 +135,17 @@ def wrapping(name: str, *, is_wide: bool = False) -> DeltaGenerator:
         is_wide: the columns hold charts and need more room each.
     """
     return st.container(key=f"wrap_wide_{name}" if is_wide else f"wrap_{name}")
+
+
+def grid(name: str, *, is_wide: bool = False) -> DeltaGenerator:
+    """A container whose parts stand side by side, three in a row at most, and below one another when there is no room.
+    Rows of columns need twice as many messages at every rerun.
+
+    Args:
+        name: unique on the page.
+        is_wide: two in a row at most.
+    """
+    return st.container(key=f"grid_wide_{name}" if is_wide else f"grid_{name}")
 
 
 def heading(title: str, lead: str = "") -> None:
@@ -216,8 +233,23 @@ def fold(label: str, draw: Callable[[], None], key: str, *, is_open: bool = Fals
         is_open: it stands open from the start.
     """
     name = f"{key}_{'unfolded' if is_open else 'fold'}"  # the browser keeps the state that a key began with
-    place = st.expander(label, is_open, key=name, icon=icon, on_change="rerun")
-    opened: set[str] = st.session_state.setdefault("opened_folds", set())
+    _draw_once_opened(st.expander(label, is_open, key=name, icon=icon, on_change="rerun"), name, draw)
+
+
+def popup(label: str, draw: Callable[[], None], key: str, **look: Any) -> None:
+    """A popover, drawn as ``fold`` draws.
+
+    Args:
+        label: of the button that opens it.
+        draw: what is inside.
+        key: as in ``fold``.
+        look: of the button, Streamlit's.
+    """
+    _draw_once_opened(st.popover(label, key=key, on_change="rerun", **look), key, draw)
+
+
+def _draw_once_opened(place: ExpanderContainer | PopoverContainer, name: str, draw: Callable[[], None]) -> None:
+    opened: set[str] = st.session_state.setdefault("once_opened", set())
     if place.open:
         opened.add(name)
     if name in opened:

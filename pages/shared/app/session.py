@@ -54,6 +54,10 @@ def workspace() -> Path:
 
 def store() -> RunStore:
     """The run store as whoever sits at this browser may use it: nothing is written that they may not change."""
+    return once(("store", ""), _own_store)
+
+
+def _own_store() -> RunStore:
     held = _server_store()
     person = owner()
     if person == LOCAL_OWNER:

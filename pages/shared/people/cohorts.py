@@ -124,7 +124,8 @@ def _told(review: Review, chosen: Cohort, key: str) -> SavedGroup | None:
     assert review.schema is not None, "the page asks for a review with data"
     group = SavedGroup(chosen)
     reason = group.why_not(review.schema)
-    with st.popover("About it", icon=":material/info:", key=f"cohort_about_{key}"):
+
+    def tell() -> None:
         st.markdown(f"**{wording.markdown(chosen.name)}**")
         if reason is None:
             st.markdown(wording.markdown(conditions_of_rules(review.schema, chosen.rules)))
@@ -133,6 +134,8 @@ def _told(review: Review, chosen: Cohort, key: str) -> SavedGroup | None:
             session.store().remove_cohort(review.id, chosen.id)
             _open(review.id, _EVERYBODY)
             rerun_fragment()
+
+    frame.popup("About it", tell, f"cohort_about_{key}", icon=":material/info:")
     if reason is not None:
         st.caption(wording.markdown(f"{reason} Everybody is shown."))
         return None
@@ -173,7 +176,8 @@ def offer_save(review: Review, rules: Sequence[Rule], source: str, key: str) -> 
         st.caption(f"Saved as the group “{wording.markdown(held.name)}”.")
         return
     words = words_of_rules(review.schema, rules)
-    with st.popover("Save as a group", icon=":material/group_add:", key=f"cohort_save_{key}"):
+
+    def ask() -> None:
         st.caption(wording.markdown(conditions_of_rules(review.schema, rules)))
         name = st.text_input(
             "Name of the group", words[:MAX_NAME], max_chars=MAX_NAME, key=f"cohort_name_{key}_{words}"
@@ -185,6 +189,8 @@ def offer_save(review: Review, rules: Sequence[Rule], source: str, key: str) -> 
                 frame.say(error)
             else:
                 rerun_fragment()
+
+    frame.popup("Save as a group", ask, f"cohort_save_{key}", icon=":material/group_add:")
 
 
 def _fits(schema: Schema, rules: Sequence[Rule]) -> bool:

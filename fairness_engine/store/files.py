@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import Patience, repeatable
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.whole_files import folder_to_disk, incoming_file, sweep, to_disk, whole_file
 
@@ -29,6 +30,7 @@ class FileStore:
     engine: Engine
     workspace: Path
     patience: Patience
+    stand: Stand
 
     def add_file(self, source: bytes | Path, name: str, role: FileRole) -> StoredFile:
         """Keep a copy of a file; the same content under the same name is kept once.
@@ -80,6 +82,7 @@ class FileStore:
         except IntegrityError:  # another tab was faster
             pass
 
+    @while_unchanged
     @repeatable
     def file(self, file_id: str) -> StoredFile:
         """A file by its id.

@@ -20,6 +20,7 @@ from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import put
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.people.members import forget_members, is_open_to, roles_of
 from fairness_engine.store.people.roles import LOCAL_OWNER, Role
 from fairness_engine.store.records import AnswersSource, Review, ReviewLine, ReviewTerms, to_time
@@ -44,6 +45,7 @@ class ReviewTable:
 
     engine: Engine
     workspace: Path
+    stand: Stand
 
     def create_review(self, name: str, owner: str = LOCAL_OWNER) -> Review:
         """A new, empty review with an id that cannot be guessed."""
@@ -51,6 +53,7 @@ class ReviewTable:
             review_id = _insert(connection, name, owner)
         return self.review(review_id)
 
+    @while_unchanged
     def review(self, review_id: str) -> Review:
         """A review by its id.
 
@@ -84,6 +87,7 @@ class ReviewTable:
         with self.engine.connect() as connection:
             return [_review(row, must_be_readable=False) for row in connection.execute(query)]
 
+    @while_unchanged
     def review_lines(self, owner: str = LOCAL_OWNER) -> list[ReviewLine]:
         """What a list says of the reviews that a person made or was added to, archived ones too, the last changed
         first.

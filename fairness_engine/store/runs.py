@@ -25,6 +25,7 @@ from fairness_engine.store.database.transactions import (
     repeatable,
     wait_for_the_queue,
 )
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import RunRecord, RunState, UnreadableRun, to_optional_time, to_time
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import hashes_of_files, write_seal
@@ -52,6 +53,7 @@ class RunTable:
     engine: Engine
     workspace: Path
     patience: Patience
+    stand: Stand
 
     def create_run(self, config: RunConfig, review_id: str | None = None, person: str | None = None) -> str:
         """Put a run in the queue; returns its id. ``runs.queue`` starts it.
@@ -94,8 +96,14 @@ class RunTable:
 
     def all_runs(self, review_id: str | None = None) -> tuple[list[RunRecord], list[UnreadableRun]]:
         """The runs that can be read, as ``runs``, and the others, as ``unreadable_runs``."""
+        readable, unreadable = self._all_runs(review_id)
+        return list(readable), list(unreadable)
+
+    @while_unchanged
+    def _all_runs(self, review_id: str | None) -> tuple[list[RunRecord], list[UnreadableRun]]:
         return self._records(_ALL) if review_id is None else self._records(_OF_REVIEW, {"review_id": review_id})
 
+    @while_unchanged
     @repeatable
     def last_runs(self, review_ids: Collection[str]) -> dict[str, RunRecord | UnreadableRun]:
         """The newest run of each of some reviews, by the review; without those that have none."""
@@ -111,6 +119,7 @@ class RunTable:
         found: list[RunRecord | UnreadableRun] = [*unreadable, *readable]
         return {run.review_id: run for run in found if run.review_id is not None}
 
+    @while_unchanged
     @repeatable
     def most_pairs(self, review_ids: Collection[str]) -> dict[str, int]:
         """How much the run with the most pairs found, of each of some reviews in which one has pairs."""
@@ -196,6 +205,7 @@ class RunTable:
 
     # --- pairs ----------------------------------------------------------------------------
 
+    @while_unchanged
     @repeatable
     def n_pairs(self, run_id: str) -> int:
         """How many pairs are stored."""

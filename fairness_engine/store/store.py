@@ -10,7 +10,9 @@ from pathlib import Path
 
 from fairness_engine.errors import RunError
 from fairness_engine.store.database.opening import open_database
+from fairness_engine.store.database.sqlite_file import DATABASE
 from fairness_engine.store.database.transactions import Patience
+from fairness_engine.store.database.unchanged import Stand
 from fairness_engine.store.files import FileStore
 from fairness_engine.store.notes.cohorts import CohortTable
 from fairness_engine.store.notes.decisions import DecisionTable
@@ -46,7 +48,9 @@ class RunStore(FileStore, ReviewTable, MemberTable, PinTable, DecisionTable, Coh
                 "Choose another with --workspace or EVENHAND_WORKSPACE."
             ) from None
         self.engine = self.patience.keep_trying(lambda: open_database(self.workspace, url))
+        self.stand = Stand(self.workspace / DATABASE if url is None else None)
 
     def close(self) -> None:
         """Close the database's connections."""
         self.engine.dispose()
+        self.stand.close()

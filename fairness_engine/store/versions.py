@@ -10,6 +10,7 @@ from sqlalchemy import Engine, Row, select, update
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import Patience, put, repeatable
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import Version, VersionState, to_time
 
 
@@ -18,6 +19,7 @@ class VersionTable:
 
     engine: Engine
     patience: Patience
+    stand: Stand
 
     @repeatable
     def set_version(self, run_id: str, model_id: str, parent_id: str) -> None:
@@ -35,6 +37,7 @@ class VersionTable:
         """The retrainings that made a model file, the newest last; empty for one that was uploaded."""
         return self._versions(tables.versions.c.model_id == model_id)
 
+    @while_unchanged
     def versions(self, review_id: str) -> list[Version]:
         """All models that retrainings of a review made, the oldest first."""
         runs = select(tables.runs.c.id).where(tables.runs.c.review_id == review_id)

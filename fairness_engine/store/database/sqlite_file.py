@@ -32,17 +32,18 @@ def stay_with(engine: Engine, path: Path) -> None:
     """
 
     def note_file(_: Any, record: ConnectionPoolEntry) -> None:
-        record.info["file"] = _file_at(path)
+        record.info["file"] = file_at(path)
 
     def check_file(_: Any, record: ConnectionPoolEntry, __: Any) -> None:
-        if record.info["file"] != _file_at(path):
+        if record.info["file"] != file_at(path):
             raise DisconnectionError("the file has another place now")  # the pool connects anew
 
     event.listen(engine, "connect", note_file)
     event.listen(engine, "checkout", check_file)
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Which file has a name now; ``None`` where there is none."""
     try:
         found = path.stat()
     except OSError:

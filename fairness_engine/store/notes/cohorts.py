@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.codec import decode, encode
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.store import tables
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import Cohort, to_time
 from fairness_engine.telling.rules import Rule, Rules
 
@@ -23,6 +24,7 @@ class CohortTable:
     """The part of the run store that keeps cohorts."""
 
     engine: Engine
+    stand: Stand
 
     def add_cohort(self, review_id: str, name: str, rules: Sequence[Rule], source: str) -> Cohort:
         """Keep a group under a name.
@@ -62,6 +64,7 @@ class CohortTable:
         with self.engine.begin() as connection:
             connection.execute(delete(table).where((table.c.review_id == review_id) & (table.c.id == cohort_id)))
 
+    @while_unchanged
     def cohorts(self, review_id: str) -> list[Cohort]:
         """All groups of a review, the oldest first."""
         table = tables.cohorts

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.store import tables
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import Comment, Decision, DecisionKind, to_time
 
 MAX_TEXT = 5_000
@@ -24,6 +25,7 @@ class DecisionTable:
     """The part of the run store that keeps decisions and comments."""
 
     engine: Engine
+    stand: Stand
 
     def add_decision(
         self,
@@ -59,6 +61,7 @@ class DecisionTable:
         }
         self._add(tables.decisions, review_id, values)
 
+    @while_unchanged
     def decisions(self, review_id: str) -> list[Decision]:
         """All decisions of a review, the oldest first."""
         return [_decision(row) for row in self._lines(tables.decisions, review_id)]
@@ -77,6 +80,7 @@ class DecisionTable:
         values = {"finding": finding, "name": _text("name", name, MAX_NAME), "text": _text("comment", text, MAX_TEXT)}
         self._add(tables.comments, review_id, values)
 
+    @while_unchanged
     def comments(self, review_id: str) -> list[Comment]:
         """All comments of a review, the oldest first."""
         rows = self._lines(tables.comments, review_id)

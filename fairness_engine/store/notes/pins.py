@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import put
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.records import Pin, RulePin, to_time
 
 
@@ -19,6 +20,7 @@ class PinTable:
     """The part of the run store that keeps pins."""
 
     engine: Engine
+    stand: Stand
 
     def set_pin(self, review_id: str, run_id: str, pair_index: int, note: str = "") -> None:
         """Pin a pair, or change the note of a pinned one.
@@ -35,6 +37,7 @@ class PinTable:
         """Take a pin away; nothing happens when there is none."""
         self._remove(tables.pins, {"review_id": review_id, "run_id": run_id, "pair_index": pair_index})
 
+    @while_unchanged
     def pins(self, review_id: str) -> list[Pin]:
         """All pins of a review, the oldest first."""
         rows = self._pins(tables.pins, review_id, "pair_index")
@@ -55,6 +58,7 @@ class PinTable:
         """Take the pin of a rule set away; nothing happens when there is none."""
         self._remove(tables.rule_pins, {"review_id": review_id, "run_id": run_id, "rule_index": rule_index})
 
+    @while_unchanged
     def rule_pins(self, review_id: str) -> list[RulePin]:
         """All pinned rule sets of a review, the oldest first."""
         rows = self._pins(tables.rule_pins, review_id, "rule_index")

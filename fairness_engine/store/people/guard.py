@@ -53,6 +53,7 @@ class PersonalStore(RunStore):
         self.url = store.url
         self.patience = store.patience
         self.engine = only_reading(store.engine)
+        self.stand = store.stand
         self.person = person
         self._store = store
 

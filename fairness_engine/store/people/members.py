@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select
 from fairness_engine.errors import RoleError, RunError, SettingError
 from fairness_engine.store import tables
 from fairness_engine.store.database.transactions import put
+from fairness_engine.store.database.unchanged import Stand, while_unchanged
 from fairness_engine.store.people.roles import NOBODY, Role, name_of, typed_name
 from fairness_engine.store.records import to_time
 
@@ -38,7 +39,9 @@ class MemberTable:
     """The part of the run store that knows who may do what."""
 
     engine: Engine
+    stand: Stand
 
+    @while_unchanged
     def role(self, review_id: str, person: str) -> Role | None:
         """What a person is in a review; ``None`` for nobody in it. A review that nobody signed in for is changed by
         whoever has its link.

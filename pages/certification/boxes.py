@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,6 +144,7 @@ def box_table(read: ReadTree, listed: Listed) -> pd.DataFrame:
     )
 
 
+@cache
 def _columns() -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {

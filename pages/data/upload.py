@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -213,6 +213,7 @@ def _choose_columns(table: Table, schema: Schema) -> list[str] | None:
     return names
 
 
+@cache
 def _column_config() -> dict[str, object]:
     config = st.column_config
     roles = [role.value for role in columns.Role]

@@ -110,11 +110,20 @@ def _for_its_text(options: Mapping[str, Any]) -> dict[str, Any]:
     """Widths and heights as the size of the text asks: a column that wraps and is narrower than a letter stops the
     browser.
     """
+    columns = _said(options.get("column_config") or {})
     if not presenting.is_on():
-        return dict(options)
+        return {**options, "column_config": columns}
     larger = _enlarged(options, ("height", "row_height"))
-    columns = options.get("column_config")
-    return larger | ({"column_config": {n: _enlarged(c, ("width",)) for n, c in columns.items()}} if columns else {})
+    return larger | {"column_config": {name: _enlarged(column, ("width",)) for name, column in columns.items()}}
+
+
+def _said(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of columns, without what is left open: Streamlit copies all of it several times at every rerun."""
+    return {
+        name: _said(value) if isinstance(value, Mapping) else value
+        for name, value in content.items()
+        if value is not None
+    }
 
 
 def _enlarged(sizes: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

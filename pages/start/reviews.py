@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -70,6 +70,7 @@ def _has_shared(lines: Sequence[ReviewLine]) -> bool:
     return any(line.role is not Role.OWNER for line in lines)
 
 
+@cache
 def _column_config(*, has_people: bool) -> dict[str, Any]:
     text = st.column_config.TextColumn
     if has_people:  # all of it within the width of a projector
@@ -158,7 +159,7 @@ def _show_chosen(line: ReviewLine) -> None:
                     icon=":material/arrow_forward:",
                 )
             if line.role.may_change:
-                frame.popup("Rename", partial(_ask_name, line), "rename_review", type="tertiary")
+                frame.popup("Rename", partial(_ask_name, line), f"rename_{line.id}", type="tertiary")
             if review is not None and line.role.may_change:
                 _button("Duplicate", _duplicate, line, _duplicate_help(line))
             panel.draw(line)

@@ -50,3 +50,9 @@ def unfold(app: AppTest, *keys: str) -> AppTest:
     for key in keys:
         app.session_state[f"{key}_fold"] = True
     return app.run()
+
+
+def pop_up(app: AppTest, key: str) -> AppTest:
+    """Open the popover of a key, which is drawn then."""
+    app.session_state[key] = True
+    return app.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _table(run_id: str, result: RuleResult, listed: IntArray, chosen: int | None
         np.flatnonzero(listed == mark).tolist(),
         height=tables.height(len(listed), _HEIGHT),
         column_order=[column for column in table.column_names if not (is_exact and column in ("Low", "High"))],
-        column_config=_columns(result),
+        column_config=_columns(phrases.others(result)),
     )
 
 
@@ -117,7 +118,8 @@ def rule_table(result: RuleResult, positions: IntArray) -> pd.DataFrame:
     return table
 
 
-def _columns(result: RuleResult) -> dict[str, Any]:
+@cache
+def _columns(others: str) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
     return {
@@ -125,7 +127,7 @@ def _columns(result: RuleResult) -> dict[str, Any]:
         "Direction": text(width=96),
         "Group": text(width=330),
         "Favourable, %": number(format="%.1f", width=112, help="Of the group."),
-        f"{phrases.capitalised(phrases.others(result))}, %": number(format="%.1f", width=132),
+        f"{phrases.capitalised(others)}, %": number(format="%.1f", width=132),
         "Score, points": number(format="%.1f", width=106),
         "Low": number(format="%.1f", width=60, help="Lower end of the interval; all intervals hold together."),
         "High": number(format="%.1f", width=60, help="Upper end of the interval."),

@@ -219,6 +219,7 @@ def is_local_server() -> bool:
     return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
 
 
+@cache
 def _is_loopback(address: str) -> bool:
     if address == "localhost":
         return True
@@ -296,7 +297,8 @@ def remember_address() -> None:
     if "review" in address and address["review"] != st.session_state.get("open_review"):
         st.session_state["open_run"] = None
     for name, value in address.items():
-        st.session_state[f"open_{name}"] = value
+        if st.session_state.get(f"open_{name}") != value:
+            st.session_state[f"open_{name}"] = value
     for name in _NAMES:
         value = st.session_state.get(f"open_{name}")
         if value and given.get(name) != value:

@@ -141,12 +141,15 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
         st.markdown(f"**{wording.markdown(phrases.run_title(runs[0].config))}**{note} · seed {runs[0].config.seed}")
         models.say_scope(runs[0])
         return runs[0]
+    review = session.current_review()
+    stand = (review, [(run.id, run.n_found) for run in runs])
+    labels = kept("search_labels", stand, lambda: [_search_label(review, run) for run in runs])
     line = st.container(horizontal=True, vertical_alignment="center", key="searches")
     chosen = line.selectbox(
         "Run",
         range(len(runs)),
         at,
-        format_func=lambda i: _search_label(runs[i]),
+        format_func=labels.__getitem__,
         key=f"search_{len(runs)}_{ids[at]}",
         label_visibility="collapsed",
     )
@@ -158,7 +161,7 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
         if chosen != at:
             st.rerun()
     with line:
-        models.say_scope(runs[chosen], session.current_review())
+        models.say_scope(runs[chosen], review)
     return runs[chosen]
 
 
@@ -180,10 +183,10 @@ def _newest_with_pairs(runs: list[RunRecord]) -> int:
     return next(iter(of_model or found), 0)
 
 
-def _search_label(run: RunRecord) -> str:
+def _search_label(review: Review | None, run: RunRecord) -> str:
     """A run in one line: technique, what it is of, seed, pairs, when, scope."""
     found = wording.counted(run.n_found, "pair")
-    title = models.title_of(session.current_review(), run)
+    title = models.title_of(review, run)
     scope = models.scope_text(run.config)
     return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)} · {scope}"
 

@@ -307,11 +307,12 @@ def test_open_close_and_pin(open_app: OpenApp, grouped: Grouped, workspace: Path
     app.button(key=f"rule_open_{grouped.exact.id}_2").click().run()
     assert app.query_params["rule"] == "3"
     assert "Rule set 3" in said.text_of(app)
+    said.pop_up(app, f"rule_pin_{grouped.exact.id}_2")
     app.text_area(key=f"rule_note_{grouped.exact.id}_2").set_value("ask legal")
     app.button(key="rule_pin_save").click().run()
     (pin,) = RunStore(workspace).rule_pins(grouped.review.id)
     assert (pin.run_id, pin.rule_index, pin.note) == (grouped.exact.id, 2, "ask legal")
-    again = open_app(GROUPS, run=grouped.exact.id, rule="3")
+    again = said.pop_up(open_app(GROUPS, run=grouped.exact.id, rule="3"), f"rule_pin_{grouped.exact.id}_2")
     assert again.text_area(key=f"rule_note_{grouped.exact.id}_2").value == "ask legal"
     again.toggle(key=f"rules_pinned_{grouped.exact.id}").set_value(True).run()
     (card,) = cards_of(again)

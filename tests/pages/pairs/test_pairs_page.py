@@ -341,7 +341,7 @@ def test_simplify_shows_a_plainer_pair_that_still_holds(open_app: OpenApp, finis
 
 def test_a_pin_keeps_its_note(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
     run = finished.searches[-1]
-    app = open_pairs(open_app, finished, pair="2")
+    app = said.pop_up(open_pairs(open_app, finished, pair="2"), f"pin_{run.id}_1")
     app.text_area[0].set_value("For the <b>board</b>")
     app.button(key="pin_save").click().run()
     assert said.errors_of(app) == []

@@ -94,7 +94,7 @@ def test_a_link_is_edited_and_one_that_cannot_be_is_said(open_app: OpenApp, stor
 
 
 def test_a_role_of_the_readers_own_is_added(open_app: OpenApp, store: RunStore, review: Review) -> None:
-    app = open_app(SCOPE, review=review.id)
+    app = said.pop_up(open_app(SCOPE, review=review.id), "link_another")
     app.selectbox(key="link_own_sex_status_0").select("single").run()
     app.selectbox(key="link_own_sex_status_1").select("divorced").run()
     app.button(key="add_link").click().run()

@@ -128,7 +128,8 @@ def test_json_has_it_too(finished: Finished) -> None:
 
 def test_pairs_are_saved_as_people_read_them_unless_codes_are_asked_for(open_app: OpenApp, finished: Finished) -> None:
     """The file said decision 0 for "ja", for codes were the default."""
-    app = open_app(PAIRS, review=finished.review.id, run=finished.searches[1].id)
+    run = finished.searches[1]
+    app = said.pop_up(open_app(PAIRS, review=finished.review.id, run=run.id), f"csv_pairs_{run.id}")
     assert said.errors_of(app) == []
     assert app.toggle(key="csv_labels").value is True
     app.toggle(key="csv_pairs_comma").set_value(True).run()

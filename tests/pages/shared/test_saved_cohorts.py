@@ -145,6 +145,7 @@ def test_filters_are_saved_as_a_group(open_app: OpenApp, workspace: Path, finish
     app.multiselect(key=f"{memory}_attributes").set_value(["sex", "age"]).run()
     app.multiselect(key=f"{memory}_values_sex").set_value([0]).run()
     app.slider(key=f"{memory}_range_age").set_value((20, 40)).run()
+    said.pop_up(app, "cohort_save_pairs")
     (field,) = [box for box in app.text_input if box.label == "Name of the group"]
     assert field.value == "women aged 20 to 40"
     field.set_value("   ").run()

@@ -97,7 +97,7 @@ def test_who_signed_in_sees_their_own_reviews_only(open_app: OpenApp, store: Run
 
 def test_a_review_is_renamed_duplicated_archived_and_taken_back(open_app: OpenApp, store: RunStore) -> None:
     review = store.create_review("Old name")
-    app = open_app()
+    app = said.pop_up(open_app(), f"rename_{review.id}")
     app.text_input(key=f"name_{review.id}").set_value("New name").run()
     assert listed(app) == ["New name"]
     app.button(key=f"duplicate_{review.id}").click().run()
@@ -206,7 +206,7 @@ def test_each_model_of_each_demo_says_what_was_counted_of_it(open_app: OpenApp) 
                 assert f"<b>{round(100 * n_favourable / n)} of 100</b> {name}" in shown
             n_changed = round(100 * model.measured.n_changed / model.measured.n_rows)
             of_whom = f"{n_changed} of 100" if n_changed else f"none of {wording.count(model.measured.n_rows)}"
-            assert f"For {of_whom} " in said.text_of(app)
+            assert f"For {of_whom} " in shown
 
 
 def test_a_demos_picture_has_as_many_dots_as_it_says() -> None:

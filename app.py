@@ -18,9 +18,9 @@ def main() -> None:
     page = st.navigation(list(scripts.values()), position="hidden")
     title = f"{page.title} · Evenhand"
     st.set_page_config(page_title=title, page_icon=frame.ICON, layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
-    st.html(frame.STYLE + frame.scheme() + access.STYLE + paper.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
     with frame.rerun():
+        st.html(frame.STYLE + frame.scheme() + access.STYLE + paper.STYLE)
         with frame.boundary():
             session.remember_address()
             presenting.remember()

@@ -429,7 +429,7 @@ def folded_table(
     label: str = "The same as a table",
     column_config: Callable[[pd.DataFrame], Mapping[str, Any]] | None = None,
 ) -> None:
-    """A table that is made when it is unfolded, without a look at the rest of the page.
+    """A table that is made when it is unfolded.
 
     Args:
         table: makes it.
@@ -437,15 +437,6 @@ def folded_table(
         label: of what is unfolded.
         column_config: Streamlit's, of the table.
     """
-    alone(_draw_folded)(table, key, label, column_config)
-
-
-def _draw_folded(
-    table: Callable[[], pd.DataFrame],
-    key: str,
-    label: str,
-    column_config: Callable[[pd.DataFrame], Mapping[str, Any]] | None,
-) -> None:
     place = st.expander(label, key=f"{key}_fold", on_change="rerun")
     if place.open:
         with place, boundary():

@@ -40,7 +40,7 @@ _scripts = st.components.v2.component(
 
 def is_on() -> bool:
     """Whether this browser presents."""
-    return bool(st.session_state.get(_KEPT))
+    return session.once(("is_presenting", ""), lambda: bool(st.session_state.get(_KEPT)))
 
 
 def remember() -> None:

@@ -21,6 +21,7 @@ from fairness_engine.findings.finding import (
     Subject,
     Tried,
 )
+from fairness_engine.groups.figures.report import LEAST_SHARE
 from fairness_engine.groups.rule_sets.phrases import conditions_of_rules
 from fairness_engine.oracle.cohorts import rules_of_limits
 from fairness_engine.retraining.registry import STRATEGIES
@@ -37,7 +38,9 @@ _CLAIMS = {"yes", "no", "true", "false", "0", "1"}
 """Outcomes that say nothing without the name of the label."""
 
 
-def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | None = None) -> Findings:
+def findings_of(
+    store: RunStore, review: Review, runs: Iterable[RunRecord] | None = None, least_share: float = LEAST_SHARE
+) -> Findings:
     """Read what the runs of a review left, and put it into cards.
 
     Cards come by what they are about (see ``Subject``), among equals those that concern most first: an order of numbers
@@ -46,13 +49,14 @@ def findings_of(store: RunStore, review: Review, runs: Iterable[RunRecord] | Non
     Args:
         store, review: whose.
         runs: of it; read from the store where none are given.
+        least_share: of the rows, from which on a group is compared with others, 0 to 1.
     """
     known = sort_runs(store, review, runs)
     ignored = ignored_by(review, known)
     cards: list[Finding] = []
     tried: list[Tried] = []
     for part in _by_scope(review, known):
-        more, more_tried = _read(store, review, part, ignored)
+        more, more_tried = _read(store, review, part, ignored, least_share)
         if part.current and not _is_asked(review, part.current[0].run.config):
             whose = f"{OF_ANOTHER_SCOPE} ({part.current[0].protected})"
             keys = {card.key for card in cards}
@@ -105,14 +109,16 @@ def _tried_of(tried: Tried, whose: str) -> Tried:
     return replace(tried, title=f"{whose}: {tried.title}", shows=f"{whose}: {tried.shows}")
 
 
-def _read(store: RunStore, review: Review, known: Sorted, ignored: frozenset[str]) -> tuple[list[Finding], list[Tried]]:
+def _read(
+    store: RunStore, review: Review, known: Sorted, ignored: frozenset[str], least_share: float
+) -> tuple[list[Finding], list[Tried]]:
     """The cards of runs of the same scope, and what found nothing by them."""
     favourable = favourable_name(review.schema)
     searches = known.of(SEARCH)
     scans = [one for one in searches if people.is_scan(one)]
     rule_cards, rules_tried = groups.rule_cards(store, known.of(RULES), favourable, ignored)
     proxy_cards, proxies_tried = proxies.proxy_cards(known.of(PROXIES), ignored)
-    figure_cards, figures_tried = groups.figure_cards(known.of(FIGURES), favourable, ignored)
+    figure_cards, figures_tried = groups.figure_cards(known.of(FIGURES), favourable, ignored, least_share)
     cards = [
         *people.whom_cards(searches, favourable),
         *rule_cards,

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fairness_engine.data.recorded import Source
 from fairness_engine.errors import RunError
 from fairness_engine.findings.evidence import Evidence
 from fairness_engine.findings.finding import Action, Figure, Finding, Level, Place, Subject, Tried
-from fairness_engine.groups.figures.report import FOUR_FIFTHS, Bounded, FigureVerdict, GroupRates, GroupTable
+from fairness_engine.groups.figures.figures import with_least_share
+from fairness_engine.groups.figures.report import (
+    FOUR_FIFTHS,
+    LEAST_SHARE,
+    Bounded,
+    FigureVerdict,
+    GroupRates,
+    GroupTable,
+    verdict_of,
+)
 from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import (
@@ -173,27 +184,31 @@ def _capital(text: str) -> str:
 # --- group figures ------------------------------------------------------------------------------
 
 
-def figure_cards(runs: list[Evidence], favourable: str, ignored: frozenset[str]) -> tuple[list[Finding], list[Tried]]:
+def figure_cards(
+    runs: list[Evidence], favourable: str, ignored: frozenset[str], least_share: float = LEAST_SHARE
+) -> tuple[list[Finding], list[Tried]]:
     """The tables that are flagged, each by its surest group; those of attributes that no decision depends on claim
-    nothing of the model, and are told apart.
+    nothing of the model, and are told apart, as are groups that are too small to be compared.
 
     Args:
         ignored: as for ``rule_cards``.
+        least_share: of the rows, from which on a group is compared, 0 to 1.
     """
     cards: dict[tuple[object, ...], Finding] = {}
     tried: list[Tried] = []
     for one in runs[:1] + [run for run in runs[1:] if _source(run) != _source(runs[0])]:
-        figures = one.results.figures
-        if figures is None:
+        if one.results.figures is None:
             continue
-        flagged = [table for table in figures.read().tables if table.verdict is FigureVerdict.FLAG]
+        figures = with_least_share(one.results.figures.read(), least_share)
+        flagged = [table for table in figures.tables if table.verdict is FigureVerdict.FLAG]
         claims = [table for table in flagged if _source(one) is Source.LABELS or not set(table.attributes) <= ignored]
         for table in sorted(claims, key=lambda table: len(table.attributes))[:MAX_FIGURE_CARDS]:
-            cards.setdefault((table.attributes, _source(one)), _figure_card(one, table, favourable))
-        tried += _unsettled(one, figures.read().n_rows, claims)
-        rest = [table for table in figures.read().tables if table not in claims]
-        if not claims or len(rest) < len(figures.read().tables):
-            tried += _unflagged(one, figures.read().n_rows, rest, [table for table in flagged if table not in claims])
+            cards.setdefault((table.attributes, _source(one)), _figure_card(one, table, favourable, least_share))
+        tried += _unsettled(one, figures.n_rows, claims)
+        rest = [table for table in figures.tables if table not in claims]
+        if not claims or len(rest) < len(figures.tables):
+            tried += _unflagged(one, figures.n_rows, rest, [table for table in flagged if table not in claims])
+        tried += _too_small(one, figures.tables, favourable, least_share)
     return list(cards.values()), tried
 
 
@@ -213,7 +228,7 @@ def group_name(table: GroupTable, group: GroupRates) -> str:
     return ", ".join(f"{name} {label}" if label[:1].isdigit() else label for name, label in named)
 
 
-def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
+def _figure_card(one: Evidence, table: GroupTable, favourable: str, least_share: float) -> Finding:
     group, impact = _worst(table)
     best = table.most_favoured
     assert best is not None, "a flagged table has one"
@@ -235,7 +250,11 @@ def _figure_card(one: Evidence, table: GroupTable, favourable: str) -> Finding:
         )
     n_flagged = sum(each.verdict is FigureVerdict.FLAG for each in table.groups)
     if n_flagged > 1:
-        facts.append(f"{n_flagged} of {len(table.groups)} groups lie below it for certain.")
+        of = "groups that are compared" if table.small else "groups"
+        facts.append(f"{n_flagged} of {len(table.compared)} {of} lie below it for certain.")
+    if table.small:
+        least = f"{100 * least_share:g} %"
+        facts.append(f"Not compared, with under {least} of the rows, and how many get it: {_small_of(table)}.")
     if table.n_unknown:
         facts.append(f"{counted(table.n_unknown, 'row')} have no known {listed(table.attributes)} and are left out.")
     whose = "as the data has it" if _source(one) is Source.LABELS else "as the model decides"
@@ -283,11 +302,11 @@ def _names_of(tables: list[GroupTable]) -> str:
 
 
 def _below(tables: list[GroupTable]) -> list[str]:
-    """Groups whose impact ratio lies below four fifths, and not for certain."""
+    """Groups that are compared whose impact ratio lies below four fifths, and not for certain."""
     return [
         f"{group_name(table, group)} ({impact.value:.2f})"
         for table in tables
-        for group in table.groups
+        for group in table.compared
         if (impact := group.impact) is not None
         and impact.value < FOUR_FIFTHS
         and group.verdict is not FigureVerdict.FLAG
@@ -303,7 +322,7 @@ def _unflagged(one: Evidence, n_rows: int, tables: list[GroupTable], through_oth
         if len(passed) == len(quiet):
             shows = "Every group that is compared reaches four fifths for certain."
         else:
-            shows = "No impact ratio lies below four fifths for certain"
+            shows = "No impact ratio of a group that is compared lies below four fifths for certain"
             shows += f"; all of {listed(passed)} reach them for certain." if passed else "."
             below = _below(quiet)
             shows += f" Not settled: {listed(below, most=6)}, whose intervals reach above them." if below else ""
@@ -331,3 +350,45 @@ def _unflagged(one: Evidence, n_rows: int, tables: list[GroupTable], through_oth
             )
         )
     return tried
+
+
+def left_out(tables: Sequence[GroupTable]) -> list[str]:
+    """The groups of each table that are too small to be compared, and how many of them get the favourable outcome;
+    nothing of a table that has none.
+    """
+    return [f"by {' and '.join(table.attributes)} {_small_of(table)}" for table in tables if table.small]
+
+
+def _small_of(table: GroupTable) -> str:
+    named = [
+        f"{group_name(table, group)} ({count(group.selection.n_hits)} of {count(group.n_rows)})"
+        for group in table.small
+    ]
+    return listed(named, most=6)
+
+
+def _too_small(one: Evidence, tables: Sequence[GroupTable], favourable: str, least_share: float) -> list[Tried]:
+    """Groups that are not compared, so that nobody vanishes by being few."""
+    said = left_out(tables)
+    if not said:
+        return []
+    below = [
+        f"{group_name(table, group)} ({impact.value:.2f}, {impact.low:.2f} to {impact.high:.2f})"
+        for table in tables
+        for group in table.small
+        if (impact := group.impact) is not None and verdict_of(impact) is FigureVerdict.FLAG
+    ]
+    shows = "So few are no measure for others, and no part of a verdict or a finding."
+    if below:
+        shows += f" Their own intervals lie below four fifths all the same: {listed(below, most=6)}."
+    return [
+        Tried(
+            "Groups that are left out of the ratios",
+            f"Groups with under {100 * least_share:g} % of the rows each, and how many of them get {favourable}: "
+            f"{'; '.join(said)}.",
+            shows,
+            "That these people fare as others do: where a group is small, look at its people one by one.",
+            (one.run.id,),
+            Level.ESTIMATED,
+        )
+    ]

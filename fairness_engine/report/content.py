@@ -13,7 +13,9 @@ from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.findings.evidence import Evidence, Sorted, sort_runs
 from fairness_engine.findings.finding import LIMITS, MEANINGS, Finding, Findings, Tried
 from fairness_engine.findings.gather import favourable_name, findings_of
+from fairness_engine.findings.groups import left_out
 from fairness_engine.findings.summary import answer
+from fairness_engine.groups.figures.figures import with_least_share
 from fairness_engine.groups.figures.report import GroupReport
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.models.fit.decisions import decisions_under
@@ -225,7 +227,7 @@ def gather(
         raise RunError("A report needs a review with data and a scope, got one without. Complete the review first.")
     runs = store.runs(review.id) if runs is None else runs
     known = sort_runs(store, review, runs)
-    found = findings_of(store, review, runs)
+    found = findings_of(store, review, runs, preset.least_share.value)
     figures = figures_of(known, preset, review)
     files = [_file(store, "data", review.data_id)] + (
         [_file(store, "model", review.model_id)] if review.model_id else []
@@ -252,18 +254,19 @@ def gather(
         _balance(figures),
         len(known.of(kinds.RETRAIN)),
         list(PROTECTIONS.items()),
-        (*LIMITS, *_rows_that_miss_cells(figures)),
+        (*LIMITS, *_rows_that_miss_cells(figures), *_left_out(figures, preset)),
     )
 
 
 def figures_of(known: Sorted, preset: Preset, review: Review) -> GroupReport | None:
     """The group figures that a preset's tables are made of: the newest that have all of its attributes, else the
-    newest."""
+    newest; groups are compared from its least share on."""
     reports = [one.results.figures.read() for one in known.of(kinds.FIGURES) if one.results.figures is not None]
     assert review.schema is not None, "asked of a review with columns"
     wanted = {frozenset(names) for names in attribute_sets(preset, review.schema)}
     whole = [report for report in reports if wanted <= {frozenset(table.attributes) for table in report.tables}]
-    return next(iter(whole or reports), None)
+    chosen = next(iter(whole or reports), None)
+    return None if chosen is None else with_least_share(chosen, preset.least_share.value)
 
 
 def lacks_figures(
@@ -375,6 +378,18 @@ def _rows_that_miss_cells(figures: GroupReport | None) -> list[str]:
     return [
         f"Of {counted(n_rows, 'row')} {count(n)} {'misses' if n == 1 else 'miss'} a cell. Rates by group, estimates "
         f"and proxies speak of them too; searches, rule sets and proofs of the {count(n_rows - n)} complete ones."
+    ]
+
+
+def _left_out(figures: GroupReport | None, preset: Preset) -> list[str]:
+    """Which groups are not compared, where no part of the preset says it by itself."""
+    said = [] if figures is None or preset.has(Part.TABLES) or preset.has(Part.TRIED) else left_out(figures.tables)
+    if not said:
+        return []
+    least = preset.least_share
+    return [
+        f"Groups with under {100 * least.value:g} % of the rows are not compared; they are, with how many of them get "
+        f"the favourable outcome: {'; '.join(said)}. Source: {least.source}."
     ]
 
 

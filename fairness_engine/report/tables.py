@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fairness_engine.data.schema import Schema
 from fairness_engine.findings.groups import group_name
-from fairness_engine.groups.figures.report import GroupRates, GroupReport, GroupTable, Rate
+from fairness_engine.groups.figures.report import FigureVerdict, GroupRates, GroupReport, GroupTable, Rate
 from fairness_engine.groups.figures.significance import against_best
 from fairness_engine.report.presets import Preset, TableAsked, TableColumn
 from fairness_engine.report.presets import Rate as Asked
@@ -91,7 +91,7 @@ def attribute_sets(preset: Preset, schema: Schema) -> list[tuple[str, ...]]:
 
 
 def print_tables(preset: Preset, schema: Schema, report: GroupReport | None) -> list[PrintedTable | MissingTable]:
-    """All tables that a preset asks for."""
+    """All tables that a preset asks for, of figures whose groups are compared from its least share on."""
     if report is None:
         return [MissingTable(table.title, "The groups of the data were not counted.") for table in preset.tables]
     columns = columns_of(preset, schema)
@@ -143,20 +143,18 @@ def _rate(group: GroupRates, rate: Asked) -> Rate | None:
 
 
 def _print(preset: Preset, title: str, table: GroupTable, asked: Asked, *, in_annex: bool = False) -> PrintedTable:
-    n_rows = sum(group.n_rows for group in table.groups)
-    small = {id(group) for group in table.groups if group.n_rows < preset.least_share.value * n_rows}
-    line = _Line(table, asked, frozenset(small))
+    line = _Line(table, asked)
     columns = [column for column in preset.columns if column is not TableColumn.SELECTED or asked is Asked.SELECTION]
     columns = columns if asked is Asked.SELECTION else [c for c in columns if c in _OF_SCORING]
     heads = ("Group", *(_head(column, asked) for column in columns))
-    printed = [group for group in table.groups if not (in_annex and id(group) in small)]
+    printed = table.compared if in_annex else table.groups
     rows = tuple((line.name(group), *(_CELLS[column](line, group) for column in columns)) for group in printed)
     values = (
         ("group", "n", "hits", "rate", "rate_low", "rate_high", "ratio", "is_compared"),
         *(line.values(group) for group in table.groups),
     )
     groups = tuple((line.name(group), rate) for group in printed if (rate := _rate(group, asked)) is not None)
-    notes = tuple(_notes(preset, table, line, in_annex=in_annex))
+    notes = tuple(_notes(preset, table, in_annex=in_annex))
     return PrintedTable(title, asked, heads, rows, notes, groups, values, line.best, in_annex)
 
 
@@ -177,20 +175,20 @@ def _head(column: TableColumn, asked: Asked) -> str:
     }[column]
 
 
-def _notes(preset: Preset, table: GroupTable, line: _Line, *, in_annex: bool) -> list[str]:
+def _notes(preset: Preset, table: GroupTable, *, in_annex: bool) -> list[str]:
     notes = []
     names = listed(list(table.attributes))
     if table.n_unknown:
         notes.append(f"{counted(table.n_unknown, 'person', 'people')} of unknown {names} are in none of these groups.")
     else:
         notes.append(f"Nobody's {names} is unknown.")
-    small = [group for group in table.groups if id(group) in line.small]
+    small = table.small
     least = f"{100 * preset.least_share.value:g} %"
     if small and in_annex:
         rows = counted(sum(group.n_rows for group in small), "row")
         notes.append(f"{counted(len(small), 'group')} with under {least} of the rows each, {rows}: in the CSV alone.")
     elif small:
-        who = listed([f"{line.name(group)} ({count(group.n_rows)})" for group in small], 12)
+        who = listed([f"{group_name(table, group)} ({count(group.n_rows)})" for group in small], 12)
         notes.append(
             f"Left out of the ratios, with under {least} of the rows: {who}. Source: {preset.least_share.source}."
         )
@@ -203,7 +201,6 @@ class _Line:
 
     table: GroupTable
     asked: Asked
-    small: frozenset[int]
 
     def name(self, group: GroupRates) -> str:
         return group_name(self.table, group)
@@ -216,19 +213,19 @@ class _Line:
     @property
     def best(self) -> float:
         """The highest rate of a group that is large enough."""
-        shares = [self.rate(group).share for group in self.table.groups if id(group) not in self.small]
+        shares = [self.rate(group).share for group in self.table.compared]
         return max(shares, default=0.0)
 
     def ratio(self, group: GroupRates) -> float | None:
         """``None`` of a group that is left out, or where nobody has the outcome."""
-        if id(group) in self.small or self.best == 0:
+        if not group.is_compared or self.best == 0:
             return None
         return self.rate(group).share / self.best
 
     def values(self, group: GroupRates) -> tuple[str | float | None, ...]:
         rate = self.rate(group)
         told = (rate.n, rate.n_hits, rate.share, rate.low, rate.high, self.ratio(group))
-        return (self.name(group), *told, int(id(group) not in self.small))
+        return (self.name(group), *told, int(group.is_compared))
 
 
 def _interval(line: _Line, group: GroupRates) -> str:
@@ -238,27 +235,25 @@ def _interval(line: _Line, group: GroupRates) -> str:
 
 def _ratio(line: _Line, group: GroupRates) -> str:
     ratio = line.ratio(group)
-    return "left out" if id(group) in line.small else "none" if ratio is None else f"{ratio:.2f}"
+    return FigureVerdict.LEFT_OUT.value if not group.is_compared else "none" if ratio is None else f"{ratio:.2f}"
 
 
-def _ratio_interval(line: _Line, group: GroupRates) -> str:
+def _ratio_interval(_: _Line, group: GroupRates) -> str:
     impact = group.impact
-    return "" if impact is None or id(group) in line.small else f"{impact.low:.2f}-{impact.high:.2f}"
+    return "" if impact is None or not group.is_compared else f"{impact.low:.2f}-{impact.high:.2f}"
 
 
 def _verdict(line: _Line, group: GroupRates) -> str:
-    if id(group) in line.small:
-        return "left out"
     return "highest rate" if group is line.table.most_favoured else group.verdict.value
 
 
 def _fisher(line: _Line, group: GroupRates) -> str:
-    tested = None if id(group) in line.small else against_best(line.table, group)
+    tested = against_best(line.table, group) if group.is_compared else None
     return "" if tested is None else f"< {_LEAST_P:g}" if tested[0] < _LEAST_P else f"{tested[0]:.3f}"
 
 
 def _flips(line: _Line, group: GroupRates) -> str:
-    tested = None if id(group) in line.small else against_best(line.table, group)
+    tested = against_best(line.table, group) if group.is_compared else None
     return "" if tested is None else count(tested[1])
 
 

@@ -46,8 +46,7 @@ def main() -> None:
     if found.n_more:
         more = wording.counted(found.n_more, "finding")
         st.caption(f"{more} more of the same kinds: see the pages of the runs.")
-    if found.cards:
-        decide.draw_orphans(found, session.store().standing_decisions(review.id))
+    decide.draw_orphans(found, session.store().standing_decisions(review.id))
     _say_tried(found)
     wanted.draw(review, found)
     if found.cards or found.tried:

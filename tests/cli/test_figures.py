@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from scipy.stats import hypergeom
+from scipy.stats import beta, hypergeom
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,6 +26,7 @@ from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.models.open import open_model
+from fairness_engine.report.presets import FOLDER, preset_names
 
 
 @pytest.fixture(scope="module")
@@ -152,11 +156,94 @@ def test_what_is_compared_of_rows_by_their_label_is_said(command: Commands, tmp_
     assert odds["value"] == pytest.approx(furthest)
     said = f"true or false positive rates differ by up to {furthest:.2f} ({odds['low']:.2f} to {odds['high']:.2f})"
     assert said in command.out
-    assert "; under 2 % of the rows of known group" in command.out, "3 of 183"
+    assert "; left out, under 2 % of the rows of known group" in command.out, "3 of 183"
     people.loc[people.site == "b", "hired"] = "yes"
     people.to_csv(file, index=False)
     assert command("figures", *data, "--predictions", "byhand", "--quiet") == 0
     assert "rates are not compared: a group has no row with one of the labels" in command.out
+
+
+def people_of(path: Path, groups: dict[str, tuple[int, int]]) -> tuple[str, ...]:
+    """A file of people of some genders, of whom so many of so many are hired; the options that name it."""
+    lines = [(name, "yes" if i < n_hired else "no") for name, (n_hired, n) in groups.items() for i in range(n)]
+    people = pd.DataFrame(lines, columns=["gender", "hired"])
+    people["age"] = 20 + np.arange(len(people)) % 40
+    people.to_csv(path, index=False)
+    return ("--data", str(path), "--protected", "gender", "--label", "hired", "--favourable", "yes")
+
+
+def reported(command: Commands, run_id: str, preset: str, folder: Path) -> tuple[dict[str, Any], str]:
+    """A report of a run: its JSON, and the words of the document."""
+    result = command.json("report", "--run", run_id, "--preset", preset, "--out", str(folder), "--quiet")
+    page = re.sub(r"<style.*?</style>|<[^>]+>", " ", (folder / "report.html").read_text(), flags=re.DOTALL)
+    return result, " ".join(html.unescape(page).split())
+
+
+SOME = {"diverse": (3, 26), "female": (380, 760), "male": (473, 814)}
+
+
+def test_whom_a_preset_leaves_out_is_told_and_makes_no_finding(command: Commands, tmp_path: Path) -> None:
+    """26 of 1,600 people, under 2 %, led the answer of every report and made the figures end with "flag"."""
+    data = people_of(tmp_path / "people.csv", SOME)
+    result = command.json("figures", *data)
+    (table,) = result["tables"]
+    small, *others = table["groups"]
+    assert (table["verdict"], table["most_favoured"]) == ("not enough evidence", ["male"])
+    assert (small["labels"], small["rows"], small["is_compared"]) == (["diverse"], 26, False)
+    assert small["verdict"] == "left out"
+    assert small["impact_ratio"]["value"] == pytest.approx((3 / 26) / (473 / 814))
+    assert small["impact_ratio"]["high"] < 0.8
+    assert [group["verdict"] for group in others] == ["not enough evidence", "pass"]
+    assert command("figures", *data, "--quiet") == 0
+    half = 0.05 / 3 / 2
+    low, high = (
+        beta.ppf(half, 3, 24) / beta.ppf(1 - half, 474, 341),
+        beta.ppf(1 - half, 4, 23) / beta.ppf(half, 473, 342),
+    )
+    ratio = f"impact ratio 0.20 ({low:.2f} to {high:.2f})"
+    assert f"  diverse: 3 of 26 (12 %); {ratio}; left out, under 2 % of the rows\n" in command.out
+    for preset in preset_names():
+        told, page = reported(command, result["run_id"], preset, tmp_path / preset)
+        assert (told["findings"], told["n_findings"]) == ([], 0), preset
+        answer = " ".join(told["answer"])
+        assert "iverse" not in answer, preset
+        assert "no impact ratio of a group that is compared lies below four fifths for certain" in answer
+        assert "diverse (3 of 26)" in page, preset
+        assert "under 2 % of the rows" in page, preset
+        assert "Not settled: diverse" not in page, preset
+
+
+def test_an_own_preset_says_who_is_compared(command: Commands, tmp_path: Path) -> None:
+    """The ratio was to the largest of the groups that the preset compares, its interval and verdict to that of those of
+    2 %: 0.93, "0.46-0.68", flag."""
+    run_id = command.json("figures", *people_of(tmp_path / "people.csv", SOME | {"diverse": (58, 60)}))["run_id"]
+    for share, is_compared in ((0.05, False), (0.01, True)):
+        preset = {**json.loads((FOLDER / "four-fifths.json").read_text()), "name": "own"}
+        file = tmp_path / f"own{is_compared}.json"
+        file.write_text(json.dumps({**preset, "least_share": {"value": share, "source": "our handbook"}}))
+        told, page = reported(command, run_id, str(file), tmp_path / str(is_compared))
+        (name,) = [name for name in told["files"] if name.startswith("tables/")]
+        lines = pd.read_csv(tmp_path / str(is_compared) / name, index_col="group")
+        best = 58 / 60 if is_compared else 473 / 814
+        assert lines.ratio["female"] == pytest.approx(380 / 760 / best)
+        assert lines.is_compared.to_dict() == {"diverse": is_compared, "female": True, "male": True}
+        titles = [finding["title"] for finding in told["findings"]]
+        assert titles == (["Impact ratio 0.52: female against diverse"] if is_compared else [])
+        if not is_compared:
+            alpha = 0.05 / 3
+            low, most = (beta.ppf(alpha / 2, 380, 381), beta.ppf(1 - alpha / 2, 474, 341))
+            assert f"{380 / 760 / best:.2f} {low / most:.2f}-1.00 not enough evidence" in page
+            assert "with under 5 % of the rows: diverse (60). Source: our handbook" in page
+
+
+def test_beside_a_finding_it_is_told_who_is_left_out(command: Commands, tmp_path: Path) -> None:
+    groups = {"diverse": (0, 26), "female": (200, 760), "male": (473, 814), "unsaid": (120, 400)}
+    run_id = command.json("figures", *people_of(tmp_path / "people.csv", groups))["run_id"]
+    told, _ = reported(command, run_id, "four-fifths", tmp_path / "report")
+    (finding,) = told["findings"]
+    assert finding["title"] == "Impact ratio 0.45: female against male"
+    assert "2 of 3 groups that are compared lie below it for certain." in finding["facts"]
+    assert "Not compared, with under 2 % of the rows, and how many get it: diverse (0 of 26)." in finding["facts"]
 
 
 def test_the_label_can_be_named(command: Commands, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import fairlearn.metrics
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.catalogue import find_sample
@@ -25,7 +26,13 @@ from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.errors import ProcessError, SchemaError, SettingError
-from fairness_engine.groups.figures.figures import GroupDecisions, group_figures, impact_ratios, odds_ends
+from fairness_engine.groups.figures.figures import (
+    GroupDecisions,
+    group_figures,
+    impact_ratios,
+    odds_ends,
+    with_least_share,
+)
 from fairness_engine.groups.figures.report import (
     Bounded,
     FigureSettings,
@@ -304,15 +311,59 @@ def test_a_tiny_group_is_no_measure_for_others_and_prevents_no_pass() -> None:
     assert [group.is_compared for group in table.groups] == [True, True, False]
     assert [group.labels for group in table.small] == [("C",)]
     assert table.most_favoured is table.groups[1]
-    assert table.groups[2].verdict is FigureVerdict.UNCLEAR
+    assert table.groups[2].verdict is FigureVerdict.LEFT_OUT
     assert table.verdict is FigureVerdict.PASS
 
 
-def test_a_small_group_that_is_clearly_worse_off_is_flagged() -> None:
+def test_a_group_that_is_left_out_keeps_its_figures_and_makes_no_flag() -> None:
+    """A table was flagged by a group alone that its preset does not compare."""
     table = table_of(*counted((0, 0, 4000, 2000), (0, 1, 4000, 2010), (0, 2, 100, 2)), "race")
-    assert not table.groups[2].is_compared
-    assert table.groups[2].verdict is FigureVerdict.FLAG
-    assert table.verdict is FigureVerdict.FLAG
+    small = table.groups[2]
+    assert not small.is_compared
+    assert verdict_of(small.impact) is FigureVerdict.FLAG
+    assert small.verdict is FigureVerdict.LEFT_OUT
+    assert table.verdict is FigureVerdict.PASS
+
+
+def many_sizes() -> GroupReport:
+    """By race: 60 of 1,000, all but one of them favoured, and two large groups; by sex two alike."""
+    dataset, favourable = counted((0, 0, 240, 120), (1, 0, 240, 118), (0, 1, 230, 90), (1, 1, 230, 91), (0, 2, 60, 59))
+    return group_figures(dataset, None, decided(favourable), FigureSettings((("sex",), ("race",))))
+
+
+def test_groups_can_be_compared_from_another_share_on() -> None:
+    """Intervals and measure are those of the groups that are compared then, by scipy and by hand."""
+    report = many_sizes()
+    assert report.tables[1].most_favoured is report.tables[1].groups[2]
+    assert report.tables[1].verdict is FigureVerdict.FLAG
+    table = with_least_share(report, 0.1).tables[1]
+    large, other, small = table.groups
+    assert [group.is_compared for group in table.groups] == [True, True, False]
+    assert table.most_favoured is large
+    assert small.verdict is FigureVerdict.LEFT_OUT
+    assert [group.selection for group in table.groups] == [group.selection for group in report.tables[1].groups]
+    alpha = 0.05 / (2 * 3)
+    low, high = (beta.ppf(alpha / 2, 181, 280), beta.ppf(1 - alpha / 2, 182, 279))
+    least, most = (beta.ppf(alpha / 2, 238, 243), beta.ppf(1 - alpha / 2, 239, 242))
+    assert other.impact == Bounded(
+        *(pytest.approx(each) for each in (181 / 460 / (238 / 480), low / most, min(1.0, high / least)))
+    )
+    assert table.verdict is FigureVerdict.UNCLEAR
+
+
+def test_the_same_share_and_one_between_two_groups_give_the_same_figures() -> None:
+    report = many_sizes()
+    assert with_least_share(report, 0.02) is report
+    again = with_least_share(report, 0.03)
+    assert [table.groups for table in again.tables] == [table.groups for table in report.tables]
+
+
+def test_a_share_of_nothing_compares_everybody_who_is_there() -> None:
+    dataset, favourable = counted((0, 0, 4000, 2000), (0, 1, 4000, 2010), (0, 2, 1, 1))
+    report = group_figures(dataset, None, decided(favourable), FigureSettings((("race",),)))
+    table = with_least_share(report, 0.0).tables[0]
+    assert all(group.is_compared for group in table.groups)
+    assert table.most_favoured is table.groups[2]
 
 
 def test_exactly_two_percent_is_compared() -> None:

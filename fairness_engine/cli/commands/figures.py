@@ -13,6 +13,7 @@ from fairness_engine.cli.request import assess, guessed_favourable, read_scope
 from fairness_engine.data.recorded import Source
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.figures.report import (
+    LEAST_SHARE,
     Bounded,
     FigureSettings,
     GroupRates,
@@ -171,6 +172,6 @@ def _group_line(group: Mapping[str, Any], *, has_unknown: bool) -> str:
     ratio = group["impact_ratio"]
     told = "none" if ratio is None else f"{ratio['value']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
     of = "the rows of known group" if has_unknown else "the rows"
-    small = "" if group["is_compared"] else f"; under 2 % of {of}"
+    small = "" if group["is_compared"] else f"; left out, under {100 * LEAST_SHARE:g} % of {of}"
     counts = f"{rate['n_hits']:,} of {rate['n']:,} ({share_text(rate['share'])})"
     return f"  {', '.join(group['labels'])}: {counts}; impact ratio {told}{small}"

@@ -151,6 +151,34 @@ def group_figures(
     return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column, n_incomplete, median)
 
 
+def with_least_share(report: GroupReport, least_share: float) -> GroupReport:
+    """The same figures where groups are compared from another share of the rows on; their counts are what they were.
+
+    Args:
+        report: as a run left it, compared from ``LEAST_SHARE`` on.
+        least_share: of the rows of a table, 0 to 1.
+
+    Returns:
+        A report without differences and ratios of whole tables, which are of the groups that the run compared.
+    """
+    if least_share == LEAST_SHARE:
+        return report
+    alpha = (1 - CONFIDENCE) / len(report.tables)
+    return replace(report, tables=tuple(_compared_anew(table, least_share, alpha) for table in report.tables))
+
+
+def _compared_anew(table: GroupTable, least_share: float, alpha: float) -> GroupTable:
+    hits, n = np.array([(group.selection.n_hits, group.n_rows) for group in table.groups], dtype=np.float64).T
+    is_compared = (n >= least_share * n.sum()) & (n > 0)
+    low, high = clopper_pearson(hits, n, alpha / len(n))
+    impacts = impact_ratios(hits / np.maximum(n, 1), low, high, is_compared)
+    groups = tuple(
+        replace(group, is_compared=bool(is_one), impact=impact)
+        for group, is_one, impact in zip(table.groups, is_compared, impacts, strict=True)
+    )
+    return replace(table, groups=groups, parity_difference=None, parity_ratio=None, odds_difference=None)
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What became of the rows counted ``(n_rows,)`` each: decided for the person, label favourable, score above the

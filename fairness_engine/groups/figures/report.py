@@ -32,11 +32,12 @@ _MOST_TOGETHER = 3
 
 
 class FigureVerdict(StrEnum):
-    """What an interval says of the four-fifths convention."""
+    """What an interval says of the four-fifths convention; of a group that is too small to be compared, nothing."""
 
     PASS = "pass"  # noqa: S105 - no password
     FLAG = "flag"
     UNCLEAR = "not enough evidence"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class GroupRates:
 
     Args:
         labels: what people read, one text an attribute.
-        is_compared: it has at least ``LEAST_SHARE`` of the rows.
+        is_compared: it has at least ``LEAST_SHARE`` of the rows, or the share that is asked for.
         selection: rows with the favourable outcome.
         impact: its selection rate by that of the most favoured group compared, at most 1, with an interval that holds
             jointly; ``None`` where nobody got the favourable outcome, or there is no group to compare with.
@@ -177,8 +178,8 @@ class GroupRates:
 
     @property
     def verdict(self) -> FigureVerdict:
-        """From the interval, never from the ratio alone."""
-        return verdict_of(self.impact)
+        """From the interval, never from the ratio alone; of a group that is not compared, that it is left out."""
+        return verdict_of(self.impact) if self.is_compared else FigureVerdict.LEFT_OUT
 
 
 def verdict_of(impact: Bounded | None) -> FigureVerdict:
@@ -231,9 +232,9 @@ class GroupTable:
 
     @property
     def verdict(self) -> FigureVerdict:
-        """*Flag* when any group is flagged; *pass* when all groups compared pass; else *not enough evidence*.
+        """*Flag* when any group compared is flagged; *pass* when all of them pass; else *not enough evidence*.
 
-        A group that is too small to be compared can be flagged, but cannot prevent a pass: it is named beside it.
+        A group that is too small to be compared neither makes a flag nor prevents a pass: it is named beside it.
         """
         if any(group.verdict is FigureVerdict.FLAG for group in self.groups):
             return FigureVerdict.FLAG

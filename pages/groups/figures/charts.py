@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 MAX_DRAWN = 30
 """Of more groups, those with the highest and the lowest rates are drawn."""
-_MARKERS = {"highest rate": "diamond-open", "flag": "square", "not enough evidence": "circle-open", "pass": "circle"}
+_MARKERS = {
+    "highest rate": "diamond-open",
+    "flag": "square",
+    "not enough evidence": "circle-open",
+    "pass": "circle",
+    "left out": "square-open",
+}
 _ROW_PIXELS = 34
 _LETTERS = 34
 

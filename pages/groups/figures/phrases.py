@@ -15,6 +15,7 @@ from fairness_engine.groups.figures.report import (
     GroupRates,
     GroupReport,
     GroupTable,
+    verdict_of,
 )
 from pages.shared.app import theme, wording
 
@@ -22,12 +23,15 @@ MEANINGS = {
     FigureVerdict.FLAG: theme.Meaning("flag", "⚑", "#D55E00", "#FF8A4C", "/"),
     FigureVerdict.PASS: theme.Meaning("pass", "≈", "#0072B2", "#6DB6E8"),
     FigureVerdict.UNCLEAR: theme.Meaning("not enough evidence", "?", "#6B7079", "#A7ADB5", "."),
+    FigureVerdict.LEFT_OUT: theme.Meaning("left out", "□", "#6B7079", "#A7ADB5"),
 }
 """Each verdict has a symbol and a colour; a pass has not that of a proof."""
 MEANING_OF_VERDICTS = (
-    "Flag: even the upper end of a group's impact ratio lies below 0.8.",
-    "Pass: even the lower end of every group's impact ratio is at least 0.8.",
-    "Not enough evidence: everything else, small groups above all.",
+    "Flag: even the upper end of the impact ratio of a group that is compared lies below 0.8.",
+    "Pass: even the lower end of the impact ratio of every group that is compared is at least 0.8.",
+    "Not enough evidence: everything else.",
+    f"Left out: a group with under {100 * LEAST_SHARE:g} % of the rows. Its figures are shown, and are no part of a "
+    "verdict.",
     "An impact ratio is a group's rate by that of the most favoured group. All intervals of impact ratios on this "
     "page hold together at 95 %, whichever group is truly the most favoured: exact intervals of the rates (Clopper "
     "and Pearson), shared out among all groups.",
@@ -77,16 +81,16 @@ def verdict_sentence(table: GroupTable, schema: Schema) -> str:
 
 
 def _flagged_sentence(table: GroupTable, schema: Schema, best_name: str) -> str:
-    flagged = [group for group in table.groups if group.verdict is FigureVerdict.FLAG]
+    flagged = [group for group in table.compared if group.verdict is FigureVerdict.FLAG]
     worst, impact = min(_with_impact(flagged), key=lambda each: each[1].high)  # the surest one, not the most extreme
     rates = f"{wording.share(worst.selection.share)} favourable"
-    small = "" if worst.is_compared else f", with under {_least()} of the rows"
     text = (
-        f"{group_name(table, worst, schema)}{small}: {rates}, impact ratio {figure_text(impact)} against {best_name}. "
+        f"{group_name(table, worst, schema)}: {rates}, impact ratio {figure_text(impact)} against {best_name}. "
         "All of that interval lies below four fifths."
     )
     n = len(flagged)
-    return text if n == 1 else f"{text} {n} of {len(table.groups)} groups are flagged."
+    of = "groups that are compared" if table.small else "groups"
+    return text if n == 1 else f"{text} {n} of {len(table.compared)} {of} are flagged."
 
 
 def _with_impact(groups: Sequence[GroupRates]) -> list[tuple[GroupRates, Bounded]]:
@@ -99,10 +103,10 @@ def notes(table: GroupTable, schema: Schema) -> list[str]:
     small = [f"{group_name(table, group, schema)} ({wording.counted(group.n_rows, 'row')})" for group in table.small]
     if small:
         it, are = ("It", "is") if len(small) == 1 else ("They", "are")
-        said.append(
-            f"Under {_least()} of the rows: {wording.listed(small, _MAX_NAMED)}. {it} can be flagged, but {are} no "
-            "measure for others, and no part of a pass (a convention too)."
+        text = (
+            f"Under {_least()} of the rows: {wording.listed(small, _MAX_NAMED)}. {it} {are} left out: no measure for "
         )
+        said.append(f"{text}others, and no part of a verdict (a convention too).{_small_below(table, schema)}")
     if table.n_unknown:
         said.append(
             f"{wording.counted(table.n_unknown, 'row')} of the file {'has' if table.n_unknown == 1 else 'have'} no "
@@ -120,6 +124,18 @@ def notes(table: GroupTable, schema: Schema) -> list[str]:
             "true or the false positive rate, 0 where people with the same recorded outcome fare alike in all groups."
         )
     return said
+
+
+def _small_below(table: GroupTable, schema: Schema) -> str:
+    """Groups left out whose interval alone would be flagged: too few to judge by is not too few to look at."""
+    below = [
+        f"{group_name(table, group, schema)} {figure_text(impact)}"
+        for group, impact in _with_impact(table.small)
+        if verdict_of(impact) is FigureVerdict.FLAG
+    ]
+    if not below:
+        return ""
+    return f" All of the interval lies below four fifths all the same: {wording.listed(below, _MAX_NAMED)}."
 
 
 def rows_sentence(report: GroupReport, favourable: str, group: str = "") -> str:

@@ -52,6 +52,15 @@ def test_decisions_stand_run_out_and_know_what_they_rested_on(open_app: OpenApp,
     assert "Somebody fares worse" in text
 
 
+def test_a_decision_is_shown_where_no_finding_is_left(open_app: OpenApp, workspace: Path) -> None:
+    store = RunStore(workspace)
+    review = review_of(store, "recidivism_planted")
+    store.add_decision(review.id, "figures|sex|model", DecisionKind.ACCEPT, "Known", "A. Analyst", "A ratio of 0.2", [])
+    app = open_app(PAGE, review=review.id)
+    assert "1 decision about what is no finding now" in [fold.label for fold in app.expander]
+    assert "A ratio of 0.2" in said.text_of(app)
+
+
 def test_what_nobody_looked_at_is_started_by_one_click(open_app: OpenApp, workspace: Path, started: list[str]) -> None:
     store = RunStore(workspace)
     review = assess(store, review_of(store, "recidivism_planted"), (Evidence.SCAN,))

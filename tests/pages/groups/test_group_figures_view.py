@@ -84,17 +84,27 @@ def test_each_verdict_says_why() -> None:
     assert said_of(alone) == "Fewer than two groups have 2 % of the rows: there is nobody to compare with."
 
 
-def test_a_flagged_group_that_is_small_is_said_to_be() -> None:
+def test_a_small_group_is_said_to_be_left_out_and_is_no_flag() -> None:
     small = group("C", 0, 90, Bounded(0, 0, 0.2), is_compared=False)
     table = GroupTable(
         ("race",), (group("A", 400, 5000, PASSED), group("B", 405, 5000, PASSED), small), 0, None, None, None
     )
-    assert table.verdict is FigureVerdict.FLAG
-    assert phrases.verdict_sentence(table, SCHEMA).startswith(
-        "C, with under 2 % of the rows: 0 % favourable, impact ratio 0.00"
-    )
+    assert table.verdict is FigureVerdict.PASS
+    assert phrases.verdict_sentence(table, SCHEMA).startswith("Every group compared reaches four fifths")
     (note,) = phrases.notes(table, SCHEMA)
-    assert note.startswith("Under 2 % of the rows: C (90 rows). It can be flagged, but is no measure for others")
+    assert note == (
+        "Under 2 % of the rows: C (90 rows). It is left out: no measure for others, and no part of a verdict (a "
+        "convention too). All of the interval lies below four fifths all the same: C 0.00 (0.00 to 0.20)."
+    )
+    assert phrases.meaning_of(table, small).name == "left out"
+    assert charts.figures_frame(table, SCHEMA)["Verdict"].tolist()[-1] == "□ left out, under 2 %"
+
+
+def test_of_a_small_group_that_may_fare_alike_nothing_more_is_said() -> None:
+    small = group("C", 1, 9, Bounded(0.2, 0, 1.0), is_compared=False)
+    table = GroupTable(("race",), (group("A", 400, 5000, PASSED), group("B", 405, 5000, PASSED), small), 0, *[None] * 3)
+    (note,) = phrases.notes(table, SCHEMA)
+    assert note.endswith("(a convention too).")
 
 
 def test_unknown_rows_and_odds_are_noted() -> None:
@@ -107,11 +117,14 @@ def test_unknown_rows_and_odds_are_noted() -> None:
 
 def test_the_surest_flag_is_named_and_not_the_most_extreme() -> None:
     sure = group("A", 100, 1000, Bounded(0.25, 0.2, 0.3))
-    wide = group("B", 0, 30, Bounded(0, 0, 0.7), is_compared=False)
-    table = GroupTable(("race",), (sure, wide, group("C", 400, 1000, Bounded(1, 1, 1))), 0, None, None, None)
-    text = phrases.verdict_sentence(table, SCHEMA)
+    wide = group("B", 0, 60, Bounded(0, 0, 0.7))
+    small = group("D", 0, 30, Bounded(0, 0, 0.1), is_compared=False)
+    groups = (sure, wide, group("C", 400, 1000, Bounded(1, 1, 1)))
+    text = phrases.verdict_sentence(GroupTable(("race",), groups, 0, None, None, None), SCHEMA)
     assert text.startswith("A: 10 % favourable, impact ratio 0.25 (0.20 to 0.30) against C.")
     assert text.endswith("2 of 3 groups are flagged.")
+    with_small = phrases.verdict_sentence(GroupTable(("race",), (*groups, small), 0, None, None, None), SCHEMA)
+    assert with_small == text.replace("3 groups are", "3 groups that are compared are")
 
 
 def test_labels_without_equalised_odds_say_why() -> None:

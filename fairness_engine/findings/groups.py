@@ -326,6 +326,9 @@ def _unflagged(one: Evidence, n_rows: int, tables: list[GroupTable], through_oth
             shows += f"; all of {listed(passed)} reach them for certain." if passed else "."
             below = _below(quiet)
             shows += f" Not settled: {listed(below, most=6)}, whose intervals reach above them." if below else ""
+        n_small = sum(len(table.small) for table in quiet)
+        if n_small:
+            shows += f" {counted(n_small, 'group')} {'is' if n_small == 1 else 'are'} too small to be compared."
         tried.append(
             Tried(
                 "Group figures",

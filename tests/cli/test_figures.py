@@ -208,6 +208,7 @@ def test_whom_a_preset_leaves_out_is_told_and_makes_no_finding(command: Commands
         answer = " ".join(told["answer"])
         assert "iverse" not in answer, preset
         assert "no impact ratio of a group that is compared lies below four fifths for certain" in answer
+        assert "1 group is too small to be compared." in answer
         assert "diverse (3 of 26)" in page, preset
         assert "under 2 % of the rows" in page, preset
         assert "Not settled: diverse" not in page, preset

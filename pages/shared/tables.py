@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 import streamlit as st
@@ -218,14 +218,30 @@ def _written_otherwise(frame: pd.DataFrame, texts: Sequence[tuple[int, int, str]
     """A table of which some cells, at row and column, are shown as a text.
 
     Streamlit asks a Styler, at every rerun, for all cells as they would stand in a page of HTML (``_compute``,
-    ``_translate``) and takes their texts. To make that takes several times what is left of the table: it gets those of
-    the cells that have one.
+    ``_translate``), makes texts of the table (``astype``) and puts those of the cells in. That takes several times what
+    is left of the table: it gets the texts as they were made once, and no cell to put in.
     """
-    styler = frame.style
-    body = [[{"id": f"row{row}_col{column}", "display_value": text} for row, column, text in texts]]
+    shown = frame.astype(str)
+    for column in {column for _, column, _ in texts}:
+        rows, written = zip(*((row, text) for row, at, text in texts if at == column), strict=True)
+        shown.iloc[list(rows), column] = list(written)
+    table = _Shown(frame)
+    table.shown = shown
+    styler = table.style
     styler._compute = lambda: styler
-    styler._translate = lambda *_: {"body": body}
+    styler._translate = lambda *_: {"body": []}
     return styler
+
+
+class _Shown(pd.DataFrame):
+    """A table whose texts are made already."""
+
+    _metadata: ClassVar[list[str]] = ["shown"]
+    shown: pd.DataFrame
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> pd.DataFrame:
+        """As of any table; as texts, those that are shown."""
+        return self.shown if dtype is str else super().astype(dtype, *args, **options)
 
 
 def _fraction(value: float) -> str:

@@ -76,37 +76,42 @@ def reviews(store: RunStore) -> Iterator[tuple[str, Review]]:
 
 
 def first_people(browser: Browser) -> list[Line]:
-    """Seconds from the click on *Start* until the first pairs can be read, in a browser."""
+    """Seconds from the click on *Start* until the first pairs can be read, in a browser, and how many of them pass
+    before the run's first event.
+    """
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         server = AppServer(Path(folder) / "workspace").start()
         store = RunStore(server.workspace)
         time.sleep(SECONDS_TO_GET_READY)
         for name, review in reviews(store):
-            measured = [_one_start(browser, server, review) for _ in range(N_TIMES + 1)]
-            first, *others = measured
-            lines.append(
-                (f"*Start* to first pair visible, {name}", *median_and_worst(others), f"{first:.2f}", "<= 1.0 s")
-            )
+            measured = [_one_start(browser, server, store, review) for _ in range(N_TIMES + 1)]
+            asked = (("*Start* to first pair visible", "<= 1.0 s"), ("of it, before the first event", "<= 0.5 s"))
+            for (what, bar), (first, *others) in zip(asked, zip(*measured, strict=True), strict=True):
+                lines.append((f"{what}, {name}", *median_and_worst(others), f"{first:.2f}", bar))
         store.close()
         server.stop()
         server.end_workers()
     return lines
 
 
-def _one_start(browser: Browser, server: AppServer, review: Review) -> float:
+def _one_start(browser: Browser, server: AppServer, store: RunStore, review: Review) -> tuple[float, float]:
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     tab = AppPage(server, context.new_page())
     tab.goto("plan", review=review.id)
     button = tab.page.get_by_role("button", name="Start", exact=True)
     button.wait_for()
+    clicked = time.time()
     started = time.perf_counter()
     button.click()
     tab.page.locator("li", has_text="instead of").first.wait_for()
     seconds = time.perf_counter() - started
     tab.wait_until_at_rest()
     context.close()
-    return seconds
+    run = store.runs(review.id)[0]
+    assert run.started is not None, "its people are on the screen"
+    until_first_event = run.started.timestamp() + float(store.progress(run.id)["seconds"].iloc[0]) - clicked
+    return seconds, until_first_event
 
 
 def small_questions() -> list[Line]:

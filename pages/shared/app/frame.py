@@ -99,7 +99,7 @@ STYLE = """
     > [data-testid="stColumn"],
 .st-key-wrap_figures > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
     > [data-testid="stColumn"] {min-width: 13rem;}
-[class*="st-key-grid_"] {display: grid !important;
+[class*="st-key-grid_"] {display: grid !important; align-items: stretch !important;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, max(18rem, 30%)), 1fr));}
 [class*="st-key-grid_"] > [data-testid="stLayoutWrapper"] > * {height: 100%;}
 [class*="st-key-grid_wide_"] {grid-template-columns: repeat(auto-fill, minmax(min(100%, max(25rem, 40%)), 1fr));}

@@ -214,13 +214,9 @@ def is_local_server() -> bool:
     """Whether only this machine reaches the server: nobody said that others do, it listens on loopback, and no proxy
     says that it passes others on to it.
     """
-    is_passed_on = is_for_others() or kept("is_passed_on", None, _is_passed_on)
-    return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
-
-
-def _is_passed_on() -> bool:
     headers = st.context.headers
-    return any(name in headers for name in _PROXY_HEADERS)
+    is_passed_on = is_for_others() or any(name in headers for name in _PROXY_HEADERS)
+    return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
 
 
 @cache

@@ -90,6 +90,7 @@ def test_a_review_without_a_group_offers_no_choice(open_app: OpenApp, finished: 
     app = open_app(PAIRS, review=finished.review.id, run=finished.searches[-1].id)
     assert said.errors_of(app) == []
     assert "Group" not in [box.label for box in app.selectbox]
+    said.pop_up(app, "cohort_save_pairs")
     assert "cohort_add_pairs" not in [each.key for each in app.button]
 
 
@@ -196,7 +197,7 @@ def test_a_group_whose_column_is_gone_says_so_and_can_be_removed(
     assert "'height' must be a column that the model takes" in said.text_of(app)
     assert "Everybody is shown." in said.text_of(app)
     assert len(shown_pairs(app)) == finished.searches[-1].n_found
-    app.button(key="cohort_remove_pairs").click().run()
+    said.pop_up(app, "cohort_about_pairs").button(key="cohort_remove_pairs").click().run()
     assert said.errors_of(app) == []
     assert RunStore(workspace).cohorts(finished.review.id) == [young]
     assert app.selectbox(key="cohort_choice_pairs").value == 0
@@ -316,6 +317,7 @@ def test_where_looks_among_the_group_and_saves_what_it_finds(
     assert f"rows of the data in the group “{young.name}”" in said.text_of(app), "what is true of them alone"
     assert said.errors_of(app) == []
     assert groups_of(app) != n_all
+    said.pop_up(app, "cohort_save_where")
     if "cohort_add_where" in [each.key for each in app.button]:
         app.button(key="cohort_add_where").click().run()
         found = store.cohorts(finished.review.id)[-1]
@@ -341,7 +343,7 @@ def test_a_box_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
     app = open_app(CERTIFY, run=run.id)
     app.session_state[f"certify_box_{run.id}"] = (7, 1)
     app.run()
-    app.button(key="cohort_add_box").click().run()
+    said.pop_up(app, "cohort_save_box").button(key="cohort_add_box").click().run()
     assert said.errors_of(app) == []
     (cohort,) = RunStore(workspace).cohorts(certified.review.id)
     tree, more = stored_tree(RunStore(workspace), run.id)
@@ -354,7 +356,7 @@ def test_a_box_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
 def test_a_rule_set_is_saved_as_a_group(open_app: OpenApp, workspace: Path) -> None:
     made = group_cases.grouped_runs(workspace)
     app = open_app(GROUPS, review=made.review.id, run=made.exact.id, rule="1")
-    app.button(key="cohort_add_rule").click().run()
+    said.pop_up(app, "cohort_save_rule").button(key="cohort_add_rule").click().run()
     assert said.errors_of(app) == []
     (cohort,) = RunStore(workspace).cohorts(made.review.id)
     assert cohort.name == group_cases.PLANTED.replace("Men", "men")

@@ -11,6 +11,7 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
+from fairness_engine.data.catalogue import list_samples
 from fairness_engine.errors import RoleError
 from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import Review
@@ -126,6 +127,8 @@ def test_the_tour_and_demos_begin_no_run_in_a_review_of_somebody_else(
     app = opened_by(open_app, CLEO, "")
     assert errors_of(app) == []
     assert f"of {ANN}, you are a reader" in plain(said.text_of(app))
+    for sample in list_samples():
+        said.pop_up(app, f"demo_more_{sample.name}")
     assert not any(button.key.startswith("demo_anew") for button in app.button if button.key)
 
 

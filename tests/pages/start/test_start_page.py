@@ -233,7 +233,7 @@ def test_a_demo_that_is_there_is_opened_again_and_another_gets_a_name_of_its_own
     def press(key: str, model: str = "The planted rule itself (ONNX)") -> str:
         app = open_app()
         app.selectbox(key="demo_model_marketing").set_value(model).run()
-        app.button(key=key).click().run()
+        said.pop_up(app, "demo_more_marketing").button(key=key).click().run()
         assert said.errors_of(app) == []
         return str(app.query_params["review"])
 

@@ -18,6 +18,7 @@ from fairness_engine.store.people.guard import PersonalStore
 from fairness_engine.store.people.roles import Role
 from fairness_engine.store.records import DecisionKind
 from fairness_engine.store.store import RunStore
+from run_cases import config_of, review_of
 
 
 @contextmanager
@@ -104,11 +105,12 @@ def test_a_database_that_is_gone_is_said(file_store: RunStore) -> None:
 
 
 def test_a_list_is_the_callers_own(store: RunStore) -> None:
-    review = store.create_review("Loans")
+    review = review_of(store)
+    run_id = store.create_run(config_of(review, "random"), review.id)
     store.review_lines().clear()
-    store.runs(review.id).append(None)  # type: ignore[arg-type]
+    store.runs(review.id).clear()
     assert [line.id for line in store.review_lines()] == [review.id]
-    assert store.runs(review.id) == []
+    assert [run.id for run in store.runs(review.id)] == [run_id]
 
 
 def test_who_was_taken_out_of_a_review_is_out_of_it_at_once(store: RunStore) -> None:

@@ -30,7 +30,7 @@ STYLE = """
   overflow-wrap: anywhere;}
 .eh-finding-facts {margin-top: 0; padding-left: 1.2rem; font-size: 0.95rem; line-height: 1.5;}
 .eh-tried {border: 1px solid light-dark(#D5DAE0, #3A424C); border-radius: 0.4rem; padding: 0.9rem 1rem;
-  margin-bottom: 0.8rem; line-height: 1.6; overflow-wrap: anywhere;}
+  margin-bottom: 0.8rem; line-height: 1.6; overflow-wrap: anywhere; break-inside: avoid;}
 .eh-tried ul {margin: 0.4rem 0 0 0; padding-left: 1.2rem;}
 [class*="st-key-finding_"] {border-left: 0.28rem solid light-dark(#D55E00, #FF8A4C) !important;}
 [class*="st-key-finding_retrained"] {border-left-color: light-dark(#009E73, #3CC79C) !important;}

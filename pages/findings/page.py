@@ -135,7 +135,7 @@ def _tried_html(tried: Tried) -> str:
     level = f"{cards.level_badge(tried.level)} " if tried.level is not None and tried.level != "found" else ""
     lines = (tried.said, f"Shows: {tried.shows}", f"Does not show: {tried.does_not_show}")
     said = "".join(f"<li>{wording.escaped(line)}</li>" for line in lines)
-    return f'<div class="eh-tried evenhand-whole">{level}<b>{wording.escaped(tried.title)}</b><ul>{said}</ul></div>'
+    return f'<div class="eh-tried">{level}<b>{wording.escaped(tried.title)}</b><ul>{said}</ul></div>'
 
 
 def _say_rest(found: Findings) -> None:

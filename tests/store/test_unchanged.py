@@ -50,6 +50,7 @@ def test_what_was_answered_is_not_asked_again(file_store: RunStore) -> None:
         file_store.runs(review.id),
         file_store.review_lines(),
         file_store.most_pairs([review.id]),
+        file_store.most_pairs(review_ids={review.id: 1}.keys()),
     )
     with statements(file_store) as asked:
         again = (
@@ -57,6 +58,7 @@ def test_what_was_answered_is_not_asked_again(file_store: RunStore) -> None:
             file_store.runs(review.id),
             file_store.review_lines(),
             file_store.most_pairs([review.id]),
+            file_store.most_pairs(review_ids={review.id: 1}.keys()),
         )
     assert again == first
     assert not asked

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from pathlib import Path
 from threading import Lock
@@ -96,11 +96,15 @@ def while_unchanged(method: Callable[Concatenate[S, P], T]) -> Callable[Concaten
         answers = self.stand.answers()
         if answers is None:
             return method(self, *args, **kwargs)
-        given = tuple(tuple(value) if isinstance(value, list) else value for value in args)
-        key = (method, given, tuple(kwargs.items()))
+        named = tuple((name, _hashable(value)) for name, value in kwargs.items())
+        key = (method, tuple(map(_hashable, args)), named)
         if key not in answers:
             answers[key] = method(self, *args, **kwargs)
         held: T = answers[key]
         return copy(held) if isinstance(held, list | dict) else held
 
     return known
+
+
+def _hashable(value: object) -> object:
+    return tuple(value) if isinstance(value, Collection) and not isinstance(value, str) else value

@@ -51,7 +51,7 @@ loops: setup-dev
 	@$(PY) scripts/compile_loops.py $(LOOPS)
 
 # Of the tests that are long for what they assert (walks in a browser, many processes, real data, many kinds of models): none, all, or a
-# share, as in 2/6.
+# share, as in 2/18.
 THOROUGH ?= none
 
 # One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.

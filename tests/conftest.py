@@ -8,8 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -59,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough",
         default="all",
-        help="tests that are long for what they assert: 'all' of them, 'none', or a share, as in '2/6'",
+        help="tests that are long for what they assert: 'all' of them, 'none', or a share, as in '2/18'",
     )
 
 
@@ -110,8 +109,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.browser)
         if folder in _THOROUGH and item.name != _AT_LEAST:
             item.add_marker(pytest.mark.thorough)
-    share = config.getoption("thorough")
-    kept = [item for item in items if not item.get_closest_marker("thorough") or _is_asked_for(item.path, share)]
+    thorough = [item for item in items if item.get_closest_marker("thorough")]
+    asked = _in_share({item.path for item in thorough}, config.getoption("thorough"))
+    kept = [item for item in items if item.path in asked or not item.get_closest_marker("thorough")]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=set(items) - set(kept))
         items[:] = kept
@@ -119,12 +119,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ranks.get(item.path.relative_to(tests).parts[0], len(ranks)))
 
 
-def _is_asked_for(file: Path, share: str) -> bool:
-    """Whether the thorough tests of a file are in a share: all of a file are in the same."""
+def _in_share(files: Set[Path], share: str) -> frozenset[Path]:
+    """The files whose thorough tests are in a share: all of a file are in the same, and each share has about as many of
+    each folder, since those of one folder take about as long.
+    """
     if share in ("all", "none"):
-        return share == "all"
+        return frozenset(files if share == "all" else ())
     number, n_shares = map(int, share.split("/"))
-    return zlib.crc32(file.name.encode()) % n_shares == number % n_shares
+    return frozenset(sorted(files)[number % n_shares :: n_shares])
 
 
 def pytest_collection_finish() -> None:

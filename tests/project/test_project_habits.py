@@ -45,11 +45,11 @@ def test_commands_named_in_the_texts_exist(root: Path) -> None:
 def test_continuous_integration_runs_what_make_test_does_a_share_and_a_second_python(root: Path) -> None:
     entry = root / ".ci" / "run"
     assert os.access(entry, os.X_OK)
-    lines = entry.read_text().splitlines()
+    lines = [line.strip() for line in entry.read_text().splitlines()]
     checks = "make -k -j 2 -O check loops || status=1"
     tests = "make pytest || status=1"
-    with_a_share = tests.replace("pytest", 'pytest THOROUGH="$turn"')
-    assert lines.index(checks) < lines.index(with_a_share)
+    with_a_share = tests.replace("pytest", 'pytest THOROUGH="$share"')
+    assert lines.index(checks) < lines.index(with_a_share) < lines.index(tests)
     (recipe,) = re.findall(r"^test: .*\n\t(.*)", (root / "Makefile").read_text(), re.MULTILINE)
     whole = recipe.replace("$(MAKE) --no-print-directory", "make")
     assert f"{checks}; {tests}" in whole, "what `make test` runs"
@@ -58,13 +58,24 @@ def test_continuous_integration_runs_what_make_test_does_a_share_and_a_second_py
 
 
 def test_a_thorough_test_is_in_one_share_and_in_all(request: pytest.FixtureRequest, root: Path) -> None:
-    asked = request.config.pluginmanager.get_plugin(str(root / "tests" / "conftest.py"))._is_asked_for
-    (n_shares,) = {int(number) for number in re.findall(r"% (\d+)\)\)/", (root / ".ci" / "run").read_text())}
-    shares = [f"{number}/{n_shares}" for number in range(n_shares)]
-    files = [path for folder in ("browser", "cluster", "truth") for path in (root / "tests" / folder).glob("test_*.py")]
-    assert all([share for share in shares if asked(path, share)] for path in files)
-    assert sum(asked(path, share) for path in files for share in shares) == len(files)
-    assert all(asked(path, "all") and not asked(path, "none") for path in files)
+    in_share = request.config.pluginmanager.get_plugin(str(root / "tests" / "conftest.py"))._in_share
+    (n_shares,) = {int(number) for number in re.findall(r"\)\)/(\d+)\"", (root / ".ci" / "run").read_text())}
+    files = {path for folder in ("browser", "cluster", "truth") for path in (root / "tests" / folder).glob("test_*.py")}
+    shares = [in_share(files, f"{number}/{n_shares}") for number in range(n_shares)]
+    assert frozenset().union(*shares) == files
+    assert sum(map(len, shares)) == len(files)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert in_share(files, "all") == files
+    assert not in_share(files, "none")
+
+
+def test_every_share_and_the_second_python_have_their_turn(root: Path) -> None:
+    lines = (root / ".ci" / "run").read_text()
+    (n_turns,) = map(int, re.findall(r"echo 0\) % (\d+)\)\)", lines))
+    ((formula, n_shares),) = re.findall(r'share="\$\(\((.*)\)\)/(\d+)"', lines)
+    shares = f"for turn in $(seq 0 {n_turns - 1}); do [ $((turn % 4)) = 0 ] || echo $(({formula})); done"
+    drawn = subprocess.run(["bash", "-c", shares], capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(map(int, drawn)) == list(range(int(n_shares)))
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -29,6 +29,7 @@ from in_toto_attestation.v1.statement import Statement
 
 import bundle_cases
 from bundle_cases import SAMPLE_DATA, read
+from everyday import the_first
 from fairness_engine.report.bundle.writing import write_bundle
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
@@ -326,6 +327,7 @@ def test_a_crate_that_breaks_the_specification_is_noticed(whole: Path, tmp_path:
     assert noticed == list(wrongs)
 
 
+@pytest.mark.parametrize("bundle", the_first(1, ["whole", "without_rows"]), indirect=True)
 def test_the_validator_of_the_format_finds_no_rule_broken(bundle: Path) -> None:
     """Where its environment is there: it cannot be installed beside import-linter (see requirements-crate.txt)."""
     python = os.environ.get(CRATE_PYTHON)

@@ -9,7 +9,8 @@ import shutil
 import stat
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -37,8 +38,10 @@ WARM_UPS: dict[Loops, tuple[str, ...]] = {
     Loops.SEARCHES: ("searches",),
     Loops.CERTIFICATIONS: ("networks", "other-proofs"),
 }
-"""What programs of their own compile at the same time: on two cores proofs take half as long, and the halves share few
-loops.
+"""What programs of their own compile."""
+_ALONE = frozenset({"networks"})
+"""What shares no loop with the others: it takes as long as they all, so on two cores both are ready after half the
+time.
 """
 
 
@@ -82,17 +85,19 @@ def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
     """Compile some loops once a version; a second call costs nothing.
 
     It takes 15 s of one core for models, 20 s for searches, a minute of two for certifications. Those of models come
-    first: people wait for them, and the others use them. A failure is left to the run, which would compile for itself.
+    first: people wait for them. What comes after another finds the loops that both use. A failure is left to the run,
+    which would compile for itself.
     """
     folder = compiled_folder(workspace)
-    ready = ready_loops(workspace)
-    missing = [part for part in parts if part not in ready]
-    if Loops.MODELS in missing:
-        _compile(folder, Loops.MODELS, log)
-        missing.remove(Loops.MODELS)
-    if missing:
-        with ThreadPoolExecutor(len(missing)) as programs:
-            list(programs.map(lambda part: _compile(folder, part, log), missing))
+    missing = set(parts) - ready_loops(workspace)
+    with ThreadPoolExecutor(1) as program:
+        before = [
+            program.submit(_compile, folder, part, log) for part in (Loops.MODELS, Loops.SEARCHES) if part in missing
+        ]
+        if Loops.CERTIFICATIONS in missing:
+            _compile(folder, Loops.CERTIFICATIONS, log, before)
+        for one in before:
+            one.result()
 
 
 def ready_loops(workspace: Path) -> frozenset[Loops]:
@@ -101,11 +106,23 @@ def ready_loops(workspace: Path) -> frozenset[Loops]:
     return frozenset(part for part in Loops if (folder / f"done-{part}").exists())
 
 
-def _compile(folder: Path, part: Loops, log: Path | None) -> None:
-    """Compile; where another program is at it already, wait for what it makes instead of doing the same beside it."""
+def _compile(folder: Path, part: Loops, log: Path | None, before: Sequence[Future[None]] = ()) -> None:
+    """Compile; where another program is at it already, wait for what it makes instead of doing the same beside it.
+
+    Args:
+        folder, log: where to.
+        part: which loops.
+        before: loops that are to be there before those that share some with them.
+    """
     make_compiled_folder(folder)
     done = folder / f"done-{part}"
     names = WARM_UPS[part]
+
+    def warm_up(name: str) -> None:
+        if name not in _ALONE:
+            wait(before)
+        _warm_up(name, folder, lock.fileno(), errors)
+
     with (
         (log or Path(os.devnull)).open("ab") as errors,
         (folder / f"lock-{part}").open("w") as lock,
@@ -115,7 +132,7 @@ def _compile(folder: Path, part: Loops, log: Path | None) -> None:
         if done.exists():
             return
         with ThreadPoolExecutor(len(names)) as programs:
-            list(programs.map(lambda name: _warm_up(name, folder, lock.fileno(), errors), names))
+            list(programs.map(warm_up, names))
         done.touch()
         _forget_others(folder)
 

@@ -22,7 +22,7 @@ from fairness_engine.models.open import open_model
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
 from fairness_engine.runs.pair_fates import pair_fates
-from fairness_engine.store.records import Review
+from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
 from findings_cases import SAMPLES, assess, review_of
 from retrained_runs import retrained_runs
@@ -202,8 +202,6 @@ def test_other_attributes_and_other_limits_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_of_other_data_shares_are_compared_and_people_are_not(tmp_path: Path) -> None:
-    from fairness_engine.store.records import FileRole
-
     store = RunStore(tmp_path)
     wanted = (Evidence.SCAN, Evidence.SHARE, Evidence.FIGURES)
     first = assess(store, review_of(store, "recidivism_planted"), wanted)
@@ -219,6 +217,21 @@ def test_of_other_data_shares_are_compared_and_people_are_not(tmp_path: Path) ->
     share = found.of(Topic.SHARE)[0]
     assert "different data" in share.note
     assert (share.n_before, share.n_after) == (4000, 1500)
+
+
+def test_a_group_that_is_too_small_in_one_has_its_rate_compared_and_no_ratio(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    first = assess(store, review_of(store, "recidivism_planted", ("race",)), (Evidence.FIGURES,))
+    people = read_table(SAMPLES["recidivism_planted"][0].data).frame
+    few = people.drop(people.index[people["race"] == "Other"][20:])
+    newer = store.add_file(few.to_csv(index=False).encode(), "december.csv", FileRole.DATA)
+    second = store.save_review(replace(review_of(store, "recidivism_mlp", ("race",)), data_id=newer.id))
+    found = compare_reviews(store, first, assess(store, second, (Evidence.FIGURES,)))
+    compared = {row.what for row in found.of(Topic.GROUPS)}
+    assert "Other: selection rate" in compared
+    assert "Other: impact ratio" not in compared
+    assert "Hispanic: impact ratio" in compared
+    assert reasons(found) == {"Impact ratios of Other": "Under 2 % of the rows in one of the two: left out of ratios."}
 
 
 def test_a_review_without_runs_leaves_nothing_and_says_so(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from fairness_engine.findings.finding import Figure, Level
 from fairness_engine.findings.groups import group_name
 from fairness_engine.findings.two_reviews.change import Better, Change, Measure, NotCompared, Row, Topic
 from fairness_engine.findings.two_reviews.lining_up import Both, is_of_same_rows
-from fairness_engine.groups.figures.report import GroupRates, GroupTable, Rate
+from fairness_engine.groups.figures.report import LEAST_SHARE, GroupRates, GroupTable, Rate
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
+from fairness_engine.telling.wording import listed
 
 _MAX_ROWS = 60
 """Of one pair of runs: an intersection of several attributes has more groups than anybody reads."""
@@ -35,6 +36,10 @@ def figure_rows(figures: tuple[Both, ...]) -> tuple[list[Row], list[NotCompared]
                 missing.append(NotCompared(what, "Only the first review's run has these groups."))
                 continue
             own += _table_rows(both, table, tables[table.attributes])
+            small = _left_out(table, tables[table.attributes])
+            if small:
+                why = f"Under {100 * LEAST_SHARE:g} % of the rows in one of the two: left out of ratios."
+                missing.append(NotCompared(f"Impact ratios of {listed(small)}", why))
         rows += own[:_MAX_ROWS]
         if len(own) > _MAX_ROWS:
             why = f"{len(own) - _MAX_ROWS} further figures of groups are on the pages of the runs."
@@ -52,9 +57,24 @@ def _table_rows(both: Both, before: GroupTable, after: GroupTable) -> list[Row]:
         name = group_name(before, group)
         rows.append(_rate_row(both, name, group, other))
         is_measure = group is before.most_favoured and other is after.most_favoured  # of itself, which is 1
-        if group.impact is not None and other.impact is not None and not is_measure:
+        if _have_ratios(group, other) and not is_measure:
             rows.append(_impact_row(both, name, group, other))
     return rows
+
+
+def _have_ratios(before: GroupRates, after: GroupRates) -> bool:
+    return all(group.impact is not None and group.is_compared for group in (before, after))
+
+
+def _left_out(before: GroupTable, after: GroupTable) -> list[str]:
+    """The groups of both that one of the two leaves out of its ratios, being small."""
+    small = {group.labels for group in after.groups if not group.is_compared}
+    there = {group.labels for group in after.groups}
+    return [
+        group_name(before, group)
+        for group in before.groups
+        if group.labels in there and (not group.is_compared or group.labels in small)
+    ]
 
 
 def _rate_row(both: Both, name: str, before: GroupRates, after: GroupRates) -> Row:

@@ -51,7 +51,7 @@ loops: setup-dev
 	@$(PY) scripts/compile_loops.py $(LOOPS)
 
 # Of the tests that are long for what they assert (walks in a browser, many processes, real data, many kinds of models): none, all, or a
-# share, as in 2/18.
+# share, as in 2/36.
 THOROUGH ?= none
 
 # One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.
@@ -62,8 +62,9 @@ pytest: setup-dev browser
 # the loops of certifications, two thirds of the compiling, are left out.
 elsewhere ready-elsewhere: LOOPS = models searches
 ready-elsewhere: loops
+elsewhere: THOROUGH = all
 elsewhere: ready-elsewhere
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="$(LOOPS)" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 EVENHAND_TESTS_LOOPS="$(LOOPS)" $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --thorough $(THOROUGH) tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
 coverage: THOROUGH = all

@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough",
         default="all",
-        help="tests that are long for what they assert: 'all' of them, 'none', or a share, as in '2/18'",
+        help="tests that are long for what they assert: 'all' of them, 'none', or a share, as in '2/36'",
     )
 
 

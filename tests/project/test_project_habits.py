@@ -59,7 +59,7 @@ def test_continuous_integration_runs_what_make_test_does_a_share_and_a_second_py
 
 def test_a_thorough_test_is_in_one_share_and_in_all(request: pytest.FixtureRequest, root: Path) -> None:
     in_share = request.config.pluginmanager.get_plugin(str(root / "tests" / "conftest.py"))._in_share
-    (n_shares,) = {int(number) for number in re.findall(r"\)\)/(\d+)\"", (root / ".ci" / "run").read_text())}
+    (n_shares,) = map(int, re.findall(r'share="\$.*/(\d+)"', (root / ".ci" / "run").read_text()))
     files = {path for folder in ("browser", "cluster", "truth") for path in (root / "tests" / folder).glob("test_*.py")}
     shares = [in_share(files, f"{number}/{n_shares}") for number in range(n_shares)]
     assert frozenset().union(*shares) == files
@@ -73,9 +73,13 @@ def test_every_share_and_the_second_python_have_their_turn(root: Path) -> None:
     lines = (root / ".ci" / "run").read_text()
     (n_turns,) = map(int, re.findall(r"echo 0\) % (\d+)\)\)", lines))
     ((formula, n_shares),) = re.findall(r'share="\$\(\((.*)\)\)/(\d+)"', lines)
-    shares = f"for turn in $(seq 0 {n_turns - 1}); do [ $((turn % 4)) = 0 ] || echo $(({formula})); done"
-    drawn = subprocess.run(["bash", "-c", shares], capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(map(int, drawn)) == list(range(int(n_shares)))
+    ((of_second, n_thirds),) = re.findall(r'elsewhere THOROUGH="\$\(\((.*)\)\)/(\d+)"', lines)
+    turns = f"for turn in $(seq 0 {n_turns - 1}); do"
+    shares = f"{turns} [ $((turn % 4)) = 0 ] || echo $(({formula})); done"
+    thirds = f"{turns} [ $((turn % 4)) != 0 ] || echo $(({of_second})); done"
+    for script, n in ((shares, n_shares), (thirds, n_thirds)):
+        drawn = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+        assert set(map(int, drawn)) == set(range(int(n)))
 
 
 @pytest.mark.parametrize("text", TEXTS)

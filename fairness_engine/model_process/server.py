@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from fairness_engine.clock import Clock
 from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessError
 from fairness_engine.model_process.sandbox import walls
-from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, copy_compiled
+from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loops, copy_compiled
 from fairness_engine.model_process.starting.start import LIBRARIES
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ UNCONFINED = (
 )
 _WARM_UP_NICENESS = 5
 """Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
+_PROOFS_NICENESS = 10
+"""Most people search before they certify: what searches need is not to wait for proofs."""
 
 
 class RequestServer:
@@ -297,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
     options = parser.parse_args(arguments)
     if options.warm:
-        os.nice(_WARM_UP_NICENESS)
+        os.nice(_PROOFS_NICENESS if options.warm in WARM_UPS[Loops.CERTIFICATIONS] else _WARM_UP_NICENESS)
         warm_up(options.warm)
         return 0
     leave_out_charts()

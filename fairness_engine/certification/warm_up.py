@@ -5,10 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-NETWORKS = (
-    *("networks.box_kernels", "networks.counting_kernels", "networks.forward_kernels"),
-    "fairquant.kernels",
-)
+NETWORKS = ("networks.box_kernels", "networks.counting_kernels", "networks.forward_kernels", "fairquant.kernels")
 """The modules of compiled loops over networks that are called from outside; each has a ``warm_up`` of its own."""
 OTHERS = (
     *("forests.kernels", "networks.multiclass_kernels", "linear.kernels"),

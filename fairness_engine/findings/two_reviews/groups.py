@@ -32,11 +32,12 @@ def figure_rows(figures: tuple[Both, ...]) -> tuple[list[Row], list[NotCompared]
         own: list[Row] = []
         for table in first.read().tables:
             what = f"Groups by {' and '.join(table.attributes)}"
-            if table.attributes not in tables:
+            other = tables.get(table.attributes)
+            if other is None:
                 missing.append(NotCompared(what, "Only the first review's run has these groups."))
                 continue
-            own += _table_rows(both, table, tables[table.attributes])
-            small = _left_out(table, tables[table.attributes])
+            own += _table_rows(both, table, other)
+            small = _left_out(table, other)
             if small:
                 why = f"Under {100 * LEAST_SHARE:g} % of the rows in one of the two: left out of ratios."
                 missing.append(NotCompared(f"Impact ratios of {listed(small)}", why))
@@ -68,13 +69,9 @@ def _have_ratios(before: GroupRates, after: GroupRates) -> bool:
 
 def _left_out(before: GroupTable, after: GroupTable) -> list[str]:
     """The groups of both that one of the two leaves out of its ratios, being small."""
-    small = {group.labels for group in after.groups if not group.is_compared}
     there = {group.labels for group in after.groups}
-    return [
-        group_name(before, group)
-        for group in before.groups
-        if group.labels in there and (not group.is_compared or group.labels in small)
-    ]
+    small = {group.labels for group in (*before.small, *after.small)}
+    return [group_name(before, group) for group in before.groups if group.labels in there & small]
 
 
 def _rate_row(both: Both, name: str, before: GroupRates, after: GroupRates) -> Row:

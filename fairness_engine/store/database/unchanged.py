@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from pathlib import Path
 from threading import Lock
@@ -107,4 +107,5 @@ def while_unchanged(method: Callable[Concatenate[S, P], T]) -> Callable[Concaten
 
 
 def _hashable(value: object) -> object:
-    return tuple(value) if isinstance(value, Collection) and not isinstance(value, str) else value
+    """Ids, however they were collected; a mapping would lose its values, and is refused as no key."""
+    return tuple(value) if isinstance(value, Collection) and not isinstance(value, str | Mapping) else value
